@@ -1,7 +1,8 @@
 """
-Secrets of type service-account-token: each gets a token that stays valid until the Secret is deleted, and the
-Secret is deleted along with the account that it names.
+The controller for Secrets of type service-account-token.
 
+It gives each Secret a token that stays valid until the Secret is deleted, and deletes the Secrets of a
+deleted service account.
 Follows: kubernetes pkg/controller/serviceaccount/tokens_controller.go.
 """
 
@@ -26,7 +27,7 @@ _Key = tuple[str, str]
 
 
 class AccountTokenController(KeyedController[_Key]):
-    """Looks at a Secret whenever it changes, and at an account's Secrets when the account is deleted."""
+    """Checks a Secret when it changes, and all Secrets of a service account when the account is deleted."""
 
     interests: frozenset[GroupResource] | None = frozenset({SECRETS, ACCOUNTS})
 
@@ -58,7 +59,7 @@ class AccountTokenController(KeyedController[_Key]):
         return [] if filled == secret else [Write.of("update", SECRETS, filled)]
 
     def _filled(self, view: View, secret: Object, account: Reference) -> Object:
-        """Return a Secret with its token and other data filled in where they are missing."""
+        """Return a copy of the Secret, with its token and any other missing data added."""
         metadata = secret["metadata"]
         namespace, data = metadata["namespace"], secret.get("data") or {}
         claims = tokens.lasting_claims(namespace, account, metadata["name"])

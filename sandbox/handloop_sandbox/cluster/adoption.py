@@ -1,7 +1,8 @@
 """
-The objects that belong to a controller's object, by label and by owner reference.
+Decides which objects belong to an owner, by label and by owner reference.
 
-Matching objects without a controller are adopted. Controlled objects that no longer match are released.
+An object that matches and has no controller is adopted. A controlled object that no longer matches is
+released.
 Follows: kubernetes pkg/controller/controller_ref_manager.go.
 """
 
@@ -39,7 +40,7 @@ def claim(
     candidates: Iterable[Object],
     selector: Mapping[str, Any] | None,
 ) -> Claim:
-    """Decide which candidates belong to owner. Each candidate is controlled by owner or has no controller."""
+    """Decide which candidates belong to owner. A candidate's controller is owner, or it has none."""
     claimed: list[Object] = []
     writes: list[Write] = []
     for candidate in candidates:
@@ -70,9 +71,9 @@ def controlled(state: State, owner: Object, collection: GroupResource) -> list[O
 
 class Orphans:
     """
-    The objects in one collection that have no controller, by namespace.
+    The objects in one collection that have no controller, grouped by namespace.
 
-    Invariant: it matches the state, because it observes every change of the collection.
+    Invariant: the recorded names match the stored state, because observe() is called for every change.
     """
 
     def __init__(self, collection: GroupResource) -> None:

@@ -1,8 +1,8 @@
 """
-The APIServices that a cluster creates itself: one for each group version that its API server serves.
+The APIServices that the API server creates itself: one for each group version that it serves.
 
-Follows: kube-aggregator pkg/controllers/autoregister, apiserver pkg/controlplane/apiserver/aggregator.go
-(priorities) and crdregistration (those of definitions).
+Follows: kube-aggregator pkg/controllers/autoregister, apiserver pkg/controlplane/apiserver/aggregator.go (for
+priorities) and crdregistration (for the APIServices of CustomResourceDefinitions).
 """
 
 from __future__ import annotations
@@ -54,10 +54,11 @@ _GROUPS: Final = {
 
 class ApiServiceController(KeyedController[str]):
     """
-    Creates the APIServices of built-in groups once, and keeps those of definitions up to date.
-    Keys are names, such as `v1.example.com`.
+    Creates the built-in groups' APIServices once, and keeps those for CustomResourceDefinitions up to date.
 
-    State: _began tells whether the first step has been taken.
+    The keys are APIService names, such as `v1.example.com`.
+
+    State: _began is True after the first step.
     """
 
     name = "kube-apiserver"
@@ -68,7 +69,7 @@ class ApiServiceController(KeyedController[str]):
         self._began = False
 
     def step(self, view: View, changes: Sequence[Change], now: float) -> Step:
-        """Step like any other controller; the first step begins with the APIServices of built-in groups."""
+        """Run one step. The first step also creates the APIServices of the built-in groups."""
         built_in = [] if self._began else [*_built_in(view)]
         self._began = True
         writes, wake = super().step(view, changes, now)

@@ -1,5 +1,5 @@
 """
-What the HorizontalPodAutoscaler controller reports about metrics in a cluster that serves none.
+The errors that the HorizontalPodAutoscaler controller reports in a cluster without a metrics server.
 
 Follows: kubernetes pkg/controller/podautoscaler/horizontal.go (computeReplicasForMetrics).
 """
@@ -21,9 +21,9 @@ _NO_CUSTOM_API = (
 
 class MetricFailure(NamedTuple):
     """
-    Why a metric has no value: the reason and message for the condition and the Event.
+    The reason and the message that the condition and the Event give for a metric without a value.
 
-    outer is the message in the form in which other messages quote it.
+    outer is a longer form of the message, which the FailedComputeMetricsReplicas Event quotes.
     """
 
     reason: str
@@ -32,7 +32,7 @@ class MetricFailure(NamedTuple):
 
 
 def failure(namespace: str, spec: Mapping[str, Any]) -> MetricFailure:
-    """Return the failure to read one metric of an autoscaler in that namespace."""
+    """Return the error for one metric of an autoscaler in the given namespace."""
     match spec["type"]:
         case "Resource":
             metric = spec["resource"]
@@ -63,7 +63,7 @@ def _no_resource(metric: Mapping[str, Any]) -> str:
 
 def _no_object(namespace: str, metric: Mapping[str, Any]) -> str:
     name, described = metric["metric"]["name"], metric["describedObject"]
-    # Kubernetes swaps the arguments in the same way.
+    # Kubernetes has the parts in the same odd order.
     where = f"{described['kind']} on {namespace} {described['name']}"
     message = f"unable to get metric {name}: {where}/{_NO_CUSTOM_API}"
     return (

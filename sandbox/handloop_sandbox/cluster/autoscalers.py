@@ -1,8 +1,8 @@
 """
-The HorizontalPodAutoscaler controller: every 15 s, it brings the sizes of its targets within their bounds.
+The HorizontalPodAutoscaler controller. Every 15 s, it scales each target to within its autoscaler's bounds.
 
-As in a cluster without a metrics server, it measures nothing: a size within the bounds stays the same, and
-the condition and Events report that no metrics are served.
+As in a cluster without a metrics server, it has no measurements. It leaves a size within the bounds
+unchanged, and reports in the condition and in Events that no metrics are available.
 Follows: kubernetes pkg/controller/podautoscaler/horizontal.go. Differs: it never scales to zero, and does not
 notice when several autoscalers select the same pods.
 """
@@ -49,7 +49,7 @@ class AutoscalerStatus:
     def count(
         self, *, current: int, desired: int | None, metrics: list[dict[str, Any]] | None, scaled: bool = False
     ) -> None:
-        """Set the replicas and metrics. If desired is None, desiredReplicas keeps its old value."""
+        """Set the replica counts and metrics. If desired is None, keep the old desiredReplicas."""
         self._status["currentReplicas"] = current
         if desired is not None:
             self._status["desiredReplicas"] = desired
@@ -58,7 +58,7 @@ class AutoscalerStatus:
             self._status["lastScaleTime"] = format_time(self._now)
 
     def changed(self) -> dict[str, Any] | None:
-        """Return the status to write, or None if nothing has changed."""
+        """Return the new status, or None if it is unchanged."""
         status = {"desiredReplicas": 0, **_without_empty(self._status), "conditions": self._conditions}
         return None if _without_empty(status) == self._before else status
 
@@ -76,7 +76,7 @@ _Key = tuple[str, str]
 
 @dataclass(slots=True)
 class _Look:
-    """One look at an autoscaler, which ends when the result of the write that resizes the target is known."""
+    """One check of an autoscaler. It ends when the result of the write that resizes the target is known."""
 
     autoscaler: Object
     status: AutoscalerStatus
@@ -88,9 +88,10 @@ class _Look:
 
 class AutoscalerController(KeyedController[_Key]):
     """
-    Looks at each HorizontalPodAutoscaler every 15 s.
+    Checks each HorizontalPodAutoscaler every 15 s.
 
-    State: _resizing holds the looks whose writes are in progress; these looks end in the next step.
+    State: _resizing holds the checks that have written a new size. The next step reads the result and ends
+    them.
     """
 
     interests: frozenset[GroupResource] | None = frozenset({AUTOSCALERS})
@@ -101,7 +102,7 @@ class AutoscalerController(KeyedController[_Key]):
         self._recorder = ComponentEventRecorder("horizontal-pod-autoscaler")
 
     def refused(self, write: Write, status: Status, now: float) -> None:
-        """Record that a target could not be resized. If another write is refused, wait for the next look."""
+        """Record that a target could not be resized. After any other refusal, wait for the next check."""
         del now
         if write.subresource != "scale":
             return
@@ -206,7 +207,10 @@ class AutoscalerController(KeyedController[_Key]):
 
 
 def _selector_problem(selector: str) -> tuple[str, str, str] | None:
-    """Return why the target's pods are unknown: an Event's reason and message, and a condition's message."""
+    """
+    Return why the target's pods cannot be selected: the Event's reason and message, and the condition's
+    message.
+    """
     if not selector:
         return "SelectorRequired", "selector is required", "the HPA target's scale is missing a selector"
     try:

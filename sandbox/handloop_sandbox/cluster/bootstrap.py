@@ -11,7 +11,7 @@ from handloop_sandbox.wire.resource import GroupResource
 
 PRIORITY_CLASSES: Final = GroupResource("scheduling.k8s.io", "priorityclasses")
 SYSTEM_PRIORITIES: Final = {"system-node-critical": 2_000_001_000, "system-cluster-critical": 2_000_000_000}
-"""The values of the PriorityClasses that every new cluster has."""
+"""The PriorityClasses that every new cluster has, with their values."""
 _PRIORITY: Final = "Used for system critical pods that must "
 _PRIORITY_DESCRIPTIONS: Final = {
     "system-node-critical": f"{_PRIORITY}not be moved from their current node.",

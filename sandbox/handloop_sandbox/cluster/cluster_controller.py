@@ -1,10 +1,9 @@
 """
-How controllers run in the sandbox: they react to changes and to time.
+Runs the simulated controllers, which react to changes and to time.
 
-A ClusterController is a function of what it has seen. A step passes it changes; it reads the state through a
-View and returns Writes, which go through the same API code as a client's requests. The Runner steps one
-controller after another. Steps and requests are serialised, so a write is applied to exactly the state that
-its step has read.
+A step of a ClusterController receives changes, reads the state through a View and returns Writes. The writes
+go through the same API code as a client's requests. The Runner steps one controller after another. Steps and
+requests never overlap, so no request can change the state between a step and its writes.
 """
 
 from __future__ import annotations
@@ -25,12 +24,12 @@ from handloop_sandbox.wire.status import Status
 K = TypeVar("K", bound=Hashable)
 
 _LEAST = 0.9
-_MOST = 1.6  # three parallel pods are ready 2 to 4 s after their Deployment was created
+_MOST = 1.6  # so that three parallel pods are ready 2 to 4 s after their Deployment's creation
 
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """Turns the seconds of a nominal timeline into real ones; at speed 10, everything is ten times faster."""
+    """Converts nominal seconds to real seconds. At speed 10, everything happens ten times faster."""
 
     speed: float = 1.0
 
@@ -39,15 +38,15 @@ class Pace:
             raise ValueError(f"speed must be above 0, got {self.speed}")
 
     def seconds(self, nominal: float) -> float:
-        """Convert nominal seconds to real ones, for deadlines and back-offs."""
+        """Convert nominal seconds to real seconds, for deadlines and back-offs."""
         return nominal / self.speed
 
     def jittered(self, nominal: float, source: random.Random) -> float:
-        """Return seconds() times 0.9 to 1.6, so that pods that start together do not finish together."""
+        """Return seconds(nominal) times 0.9 to 1.6, so that pods do not finish at the same time."""
         return self.seconds(nominal) * source.uniform(_LEAST, _MOST)
 
 
-NAME_SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"  # apimachinery util/rand: no vowels, no look-alikes
+NAME_SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"  # apimachinery util/rand: without vowels and look-alikes
 _SUFFIX_LENGTH = 5
 _MAX_GENERATED_BASE = 58
 
@@ -57,7 +56,7 @@ class Write(NamedTuple):
     One write by a controller. For create and update, object is the whole object.
 
     An update does not need a resource version. subresource is "", "status", "scale", "binding" or "finalize".
-    uid and resource_version are preconditions of a delete; propagation and grace_seconds are its options.
+    uid and resource_version are the preconditions of a delete. propagation and grace_seconds are its options.
     """
 
     verb: Literal["create", "update", "delete"]
@@ -82,7 +81,7 @@ class Write(NamedTuple):
         propagation: str = "",
         grace_seconds: int | None = None,
     ) -> Write:
-        """Return a write of an object that has been read. A delete has the object's uid as a precondition."""
+        """Return a write for an object that has been read. A delete has its uid as a precondition."""
         metadata, deletes = obj["metadata"], verb == "delete"
         return cls(
             verb=verb,
@@ -98,14 +97,14 @@ class Write(NamedTuple):
 
 
 class Step(NamedTuple):
-    """The decisions of a step. At next_wake (unix time), the next step is due even without changes."""
+    """The result of a step. The next step is due at next_wake (unix time), or earlier after a change."""
 
     writes: Sequence[Write] = ()
     next_wake: float | None = None
 
 
 class View(NamedTuple):
-    """What a step may read; random is the only source of randomness. signing_key signs tokens."""
+    """The data for a step. random is the only source of randomness, and signing_key signs tokens."""
 
     state: State
     catalog: Catalog
@@ -113,28 +112,28 @@ class View(NamedTuple):
     signing_key: bytes = b""
 
     def new_name(self, generate_name: str) -> str:
-        """Return a name that starts with generate_name, with a suffix generated in the server's way."""
+        """Return generate_name plus a random suffix, as the API server does."""
         return new_name(generate_name, self.random)
 
 
 class ClusterController(Protocol):
     """
-    One controller. If interests is None, it gets the changes of every collection.
+    A controller. If interests is None, it receives the changes of every collection.
 
-    The first step gets everything that exists as ADDED. Later steps get the changes in interests since the
-    last step, oldest first. A step at next_wake, or after a refusal, may get none.
+    The first step receives all existing objects as ADDED changes. Later steps receive the changes since the
+    last step, oldest first. If a step is due because of next_wake or a refusal, there can be no changes.
     """
 
     @property
     def name(self) -> str:
-        """The user and field manager for the controller's writes."""
+        """The user name and the field manager of the controller's writes."""
 
     @property
     def interests(self) -> frozenset[GroupResource] | None:
-        """The collections whose changes the controller gets."""
+        """The collections whose changes the controller receives."""
 
     def step(self, view: View, changes: Sequence[Change], now: float) -> Step:
-        """Handle the changes. Returns: the writes, and when to step next."""
+        """Handle the changes. Returns: the writes, and when the next step is due."""
 
     def refused(self, write: Write, status: Status, now: float) -> None:
         """React to a write that the API has refused."""
@@ -142,9 +141,9 @@ class ClusterController(Protocol):
 
 class KeyedController(ABC, Generic[K]):
     """
-    A controller that marks the keys affected by a change, and looks at each key when it is due.
+    A controller that marks the keys affected by a change, and syncs each key when it is due.
 
-    State: _dirty holds the keys to look at.
+    State: _dirty holds the keys to sync.
     """
 
     name = "kube-controller-manager"
@@ -154,7 +153,7 @@ class KeyedController(ABC, Generic[K]):
         self._dirty: DirtyKeys[K] = DirtyKeys()
 
     def step(self, view: View, changes: Sequence[Change], now: float) -> Step:
-        """Observe every change, then look at every key that is due."""
+        """Observe every change, then sync every key that is due."""
         for change in changes:
             self._observe(view, change, now)
         writes: list[Write] = []
@@ -163,7 +162,7 @@ class KeyedController(ABC, Generic[K]):
         return Step(writes, self._dirty.next_wake())
 
     def refused(self, write: Write, status: Status, now: float) -> None:
-        """By default, do nothing, because the change that caused the refusal triggers the next look."""
+        """Do nothing by default: the change that caused the refusal will trigger another sync."""
 
     @abstractmethod
     def _observe(self, view: View, change: Change, now: float) -> None:
@@ -171,20 +170,21 @@ class KeyedController(ABC, Generic[K]):
 
     @abstractmethod
     def _sync(self, view: View, key: K, now: float) -> Iterable[Write]:
-        """Look at one key."""
+        """Reconcile the object with this key. Returns: the writes."""
 
 
 ApplyWrite = Callable[[str, Write], Status | None]
-"""(controller name, write) -> the refusal, or None if the write was applied."""
+"""Called with a controller's name and a write. Returns: the refusal, or None if the write was applied."""
 
 
 class Runner:
     """
-    Steps the controllers that have something to do.
+    Steps the controllers that are due.
 
-    State: _pending holds the changes that each controller has not seen yet. _wakes holds the time of each
-    controller's next step. stepping is the index of the controller whose writes are being applied.
-    Threads: the engine's lock is held throughout.
+    State: _pending holds, for each controller, the changes that it has not received yet. _wakes holds the
+    time of each controller's next step. stepping is the index of the controller whose writes are being
+    applied.
+    Threads: every call is made with the engine's lock held.
     """
 
     def __init__(self, controllers: Sequence[ClusterController], *, max_rounds: int = 1000) -> None:
@@ -195,7 +195,7 @@ class Runner:
         self.stepping = 0
 
     def start(self, state: State) -> None:
-        """Queue everything that exists as ADDED."""
+        """Queue every existing object as an ADDED change."""
         for group_resource in state.group_resources():
             collection = state.collection(group_resource)
             for key in collection.keys:
@@ -208,7 +208,7 @@ class Runner:
             self._queue(change)
 
     def next_wake(self) -> float | None:
-        """Return the unix time at which run() is due: -inf means at once, None after the next change."""
+        """Return the unix time at which run() is due: -inf for now, or None to wait for the next change."""
         if any(self._pending):
             return float("-inf")
         return min((wake for wake in self._wakes if wake is not None), default=None)
@@ -217,11 +217,11 @@ class Runner:
         self, view: Callable[[], View], now: float, apply: ApplyWrite, *, rounds: int | None = None
     ) -> None:
         """
-        Step the controllers until none is due, but at most `rounds` times.
+        Step the controllers until none is due, but for at most `rounds` rounds.
 
-        Afterwards, next_wake() tells whether any controller is still due.
+        If controllers are still due afterwards, next_wake() is not later than now.
 
-        Args: view makes the View of a step. apply commits a write and calls committed().
+        Args: view creates the View for a step. apply commits a write and calls committed().
         """
         for _ in range(self._max_rounds if rounds is None else rounds):
             due = [
@@ -250,13 +250,13 @@ class Runner:
                 self.refused(index, write, refusal, now)
 
     def refused(self, index: int, write: Write, status: Status, now: float) -> None:
-        """Tell a controller that one of its writes was refused."""
+        """Notify a controller that one of its writes was refused."""
         self._controllers[index].refused(write, status, now)
-        self._wakes[index] = now  # refused() may have marked keys after the step returned its next_wake
+        self._wakes[index] = now  # refused() can mark keys after the step has returned its next_wake
 
 
 def new_name(generate_name: str, source: random.Random) -> str:
-    """Return generate_name, cut to 58 characters, plus five random ones (apiserver SimpleNameGenerator)."""
+    """Return generate_name, cut to 58 characters, plus five random ones. Follows: SimpleNameGenerator."""
     suffix = "".join(source.choice(NAME_SUFFIX_ALPHABET) for _ in range(_SUFFIX_LENGTH))
     return generate_name[:_MAX_GENERATED_BASE] + suffix
 

@@ -1,4 +1,4 @@
-"""The completion indexes of Indexed Jobs, both on pods and as text in the status. Every function is pure."""
+"""The completion indexes of Indexed Jobs, on pods and as text in a Job's status. Every function is pure."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _RANGE: Final = 3
 
 
 def index_of(pod: Object) -> int | None:
-    """Return the index of a pod, or None if it has none."""
+    """Return the completion index of a pod, or None if it has no index."""
     text = (pod["metadata"].get("annotations") or {}).get(INDEX, "")
     return int(text) if text.isdecimal() else None
 
 
 def parsed(text: str) -> list[int]:
-    """`0-2,5` -> 0, 1, 2, 5."""
+    """Parse the text of a status: `0-2,5` becomes 0, 1, 2, 5."""
     found: list[int] = []
     for part in filter(None, text.split(",")):
         first, _, last = part.partition("-")
@@ -30,7 +30,7 @@ def parsed(text: str) -> list[int]:
 
 
 def shown(indexes: Sequence[int]) -> str:
-    """Return sorted indexes as text; three or more in a row become a range."""
+    """Return sorted indexes as text, with three or more consecutive ones as a range: `0-2,5`."""
     parts: list[str] = []
     for _, pairs in groupby(enumerate(indexes), lambda pair: pair[1] - pair[0]):
         run = [index for _, index in pairs]
@@ -39,7 +39,7 @@ def shown(indexes: Sequence[int]) -> str:
 
 
 def indexed_pod(pod: Object, index: int) -> Object:
-    """Return a pod whose annotation, label, host name and environment contain its index."""
+    """Return a copy of the pod with the index in its annotation, label, host name and environment."""
     metadata, spec = pod["metadata"], pod["spec"]
     added = {INDEX: str(index)}
     metadata = {

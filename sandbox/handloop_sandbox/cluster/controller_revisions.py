@@ -1,5 +1,5 @@
 """
-The history of a StatefulSet or DaemonSet in its ControllerRevisions: names, numbers, cleanup.
+The revision history of a StatefulSet or DaemonSet, stored in ControllerRevisions.
 
 Follows: kubernetes pkg/controller/history/controller_history.go.
 """
@@ -26,7 +26,7 @@ _ESCAPED: Final = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
 
 
 class History(NamedTuple):
-    """An owner's revisions sorted by number, the revision of its template, and the writes that are needed."""
+    """An owner's revisions sorted by number, the one for its current template, and the writes to apply."""
 
     revisions: list[Object]
     update: Object
@@ -34,7 +34,7 @@ class History(NamedTuple):
 
 
 def history(view: View, owner: Object, made: Object) -> History:
-    """Find the revision of an owner's template. If there is none, the revision in `made` is created."""
+    """Find the revision of the owner's template, or create `made`, and number it as the latest one."""
     found = sorted(
         controlled(view.state, owner, CONTROLLER_REVISIONS), key=lambda each: int(each["revision"])
     )
@@ -51,7 +51,7 @@ def history(view: View, owner: Object, made: Object) -> History:
 
 
 def expendable(owner: Object, known: Sequence[Object], used: Collection[str]) -> list[Write]:
-    """Return the writes that delete the unused revisions in excess of revisionHistoryLimit, oldest first."""
+    """Return the writes that delete the unused revisions beyond revisionHistoryLimit, oldest first."""
     unused = [each for each in known if each["metadata"]["name"] not in used]
     limit = owner["spec"].get("revisionHistoryLimit", 10)
     return [Write.of("delete", CONTROLLER_REVISIONS, each) for each in unused[: max(0, len(unused) - limit)]]
@@ -60,7 +60,7 @@ def expendable(owner: Object, known: Sequence[Object], used: Collection[str]) ->
 def new_revision(
     owner: Object, *, name: str, label: tuple[str, str], annotations: Mapping[str, str] | None = None
 ) -> Object:
-    """Return a new revision of an owner's template; label is the name and the value of the hash label."""
+    """Return a new revision with the owner's template. label is the hash label, as a name and a value."""
     template = owner["spec"]["template"]
     labels = {**((template.get("metadata") or {}).get("labels") or {}), label[0]: label[1]}
     metadata = {"name": name, "namespace": owner["metadata"]["namespace"], "labels": labels}
@@ -88,7 +88,7 @@ def template_of(revision: Object) -> Object:
 
 
 def data_hash(template: Mapping[str, Any], collisions: int) -> str:
-    """Return the hash of a template's JSON, which names the revisions of StatefulSets."""
+    """Return the hash of a template's JSON. The names of a StatefulSet's revisions contain it."""
     text = json.dumps(_data(template), separators=(",", ":"), sort_keys=True, ensure_ascii=False)
     for character, escaped in _ESCAPED.items():
         text = text.replace(character, escaped)

@@ -1,8 +1,8 @@
 """
-The CronJob controller: it creates a Job at each scheduled time of the sandbox's clock.
+The CronJob controller. It creates a Job at each scheduled time, by the sandbox's clock.
 
-Follows: kubernetes pkg/controller/cronjob/{cronjob_controllerv2,utils}.go. Differs: it does not complain
-about many missed times.
+Follows: kubernetes pkg/controller/cronjob/{cronjob_controllerv2,utils}.go. Differs: it reports no
+TooManyMissedTimes Event.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _Key = tuple[str, str]
 
 
 class CronJobController(KeyedController[_Key]):
-    """Steps CronJobs when they are due, and when they or their Jobs have changed."""
+    """Syncs a CronJob when it is due, and when it or one of its Jobs has changed."""
 
     interests: frozenset[GroupResource] | None = frozenset({CRON_JOBS, JOBS})
 
@@ -65,7 +65,7 @@ class CronJobController(KeyedController[_Key]):
     def _followed(
         self, view: View, cron_job: Object, jobs: Sequence[Object], now: float
     ) -> tuple[dict[str, Any], list[Write]]:
-        """Return the status that results from the current Jobs, and the Events about what has changed."""
+        """Return the status, updated from the CronJob's current Jobs, and the Events for the changes."""
         status = dict(cron_job.get("status") or {})
         active = {entry["uid"]: entry for entry in status.pop("active", None) or ()}
         known, writes = {job["metadata"]["uid"]: job for job in jobs}, []
@@ -103,7 +103,7 @@ class CronJobController(KeyedController[_Key]):
         return writes
 
     def _started(self, view: View, cron_job: Object, status: dict[str, Any], now: float) -> list[Write]:
-        """Create the Job for the latest scheduled time unless it exists, and look again at the next time."""
+        """Create the Job for the latest scheduled time if it is missing, and schedule the next sync."""
         spec, metadata = cron_job["spec"], cron_job["metadata"]
         try:
             schedule = parsed(spec["schedule"], spec.get("timeZone"))
@@ -147,7 +147,7 @@ class CronJobController(KeyedController[_Key]):
 
 
 def _end_of(job: Object) -> str:
-    """Return `Complete`, `Failed`, or "" for a Job that is still running."""
+    """Return `Complete` or `Failed`, or "" if the Job has not ended."""
     found = ((end, condition(job, end)) for end in _ENDS)
     return next((end for end, entry in found if entry and entry["status"] == "True"), "")
 

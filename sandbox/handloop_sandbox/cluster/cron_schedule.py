@@ -1,8 +1,8 @@
 """
-The schedule of a CronJob: five fields (names are allowed), macros, and `@every`. Every function is pure.
+The schedule of a CronJob: five fields, a macro such as `@daily`, or `@every`. Every function is pure.
 
-Follows: github.com/robfig/cron/v3 (parser.go, spec.go), which Kubernetes uses. Differs: a time that is
-skipped because a zone's clocks go forward is left out on that day.
+Follows: github.com/robfig/cron/v3 (parser.go, spec.go), which Kubernetes uses. Differs: if clocks are put
+forward past a scheduled time, that time is left out on that day.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _HORIZON_DAYS: Final = 5 * 366
 
 
 class _Bounds(NamedTuple):
-    """The range of numbers in a field, and the names of the lowest ones."""
+    """A field's lowest and highest number, and the names of its numbers, starting with the lowest."""
 
     lowest: int
     highest: int
@@ -48,7 +48,7 @@ _BOUNDS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """The times of a schedule in a time zone."""
+    """The scheduled times of a five-field schedule in a time zone."""
 
     fields: tuple[frozenset[int], ...]
     either_day: bool
@@ -59,7 +59,7 @@ class Schedule:
         return next((time for time in self._times(at, 1) if time > at), None)
 
     def latest(self, at: float, since: float) -> float | None:
-        """Return the last scheduled time in (since, at], both unix times, or None if there is none."""
+        """Return the latest scheduled time in (since, at], both unix times, or None if there is none."""
         for time in self._times(at, -1):
             if time <= since:
                 return None
@@ -68,7 +68,7 @@ class Schedule:
         return None
 
     def _times(self, at: float, step: int) -> Iterator[float]:
-        """Yield the scheduled times, starting on the day of a unix time; step -1 goes backwards."""
+        """Yield the scheduled times, starting on the day of a unix time. With step -1, go backwards."""
         minutes, hours, *_ = self.fields
         day = datetime.fromtimestamp(at, self.zone).replace(hour=0, minute=0, second=0, microsecond=0)
         for _ in range(_HORIZON_DAYS):
@@ -90,7 +90,7 @@ class Schedule:
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """The times of `@every`, counted from the creation or from the last scheduled time."""
+    """The scheduled times of `@every`, counted from the creation or from the last scheduled time."""
 
     seconds: float
 
@@ -99,16 +99,17 @@ class Interval:
         return at + self.seconds
 
     def latest(self, at: float, since: float) -> float | None:
-        """Return the last scheduled time up to at, counted from since, or None. Both are unix times."""
+        """Return the latest scheduled time up to at, counted from since, or None. Both are unix times."""
         passed = (at - since) // self.seconds
         return since + passed * self.seconds if passed >= 1 else None
 
 
 def parsed(text: str, zone: str | None) -> Schedule | Interval:
     """
-    Return the schedule that a string describes.
+    Parse a schedule.
 
-    Raises: ValueError for an invalid string or zone; for a string, the message is the Go library's.
+    Raises: ValueError if the schedule or the zone is invalid. For a schedule, the message is the Go
+    library's.
     """
     if text.startswith(("TZ=", "CRON_TZ=")):
         prefix, _, text = text.partition(" ")
@@ -129,7 +130,7 @@ def parsed(text: str, zone: str | None) -> Schedule | Interval:
 
 
 def is_zone(name: str) -> bool:
-    """Return whether a time zone of that name exists."""
+    """Return whether a time zone with this name exists."""
     try:
         ZoneInfo(name)
     except (ValueError, OSError, KeyError):

@@ -1,8 +1,8 @@
 """
-The DaemonSet controller: it runs one pod on each suitable node, and updates node by node.
+The DaemonSet controller. It runs one pod on each suitable node, and updates node by node.
 
-Follows: kubernetes pkg/controller/daemon/{daemon_controller,update}.go, util/daemonset_util.go. Differs: a
-finished pod is recreated without a pause; a template's affinities are ignored.
+Follows: kubernetes pkg/controller/daemon/{daemon_controller,update}.go, util/daemonset_util.go. Differs: it
+replaces finished pods without a back-off, and ignores the affinities in a template.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ _PRESSURES: Final = ("disk-pressure", "memory-pressure", "pid-pressure", "unsche
 
 class _Spread(NamedTuple):
     """
-    The pods on each node, oldest first, and the nodes that should have one.
+    The pods on each node, oldest first, and the names of the nodes that should run one.
 
-    hashed is the hash of the template; available holds the names of the available pods.
+    hashed is the hash of the current template. available holds the names of the available pods.
     """
 
     pods: dict[str, list[Object]]
@@ -48,12 +48,12 @@ class _Spread(NamedTuple):
         return _hash_of(pod) != self.hashed
 
     def serves(self, pod: Object) -> bool:
-        """Return whether a pod is available and not being deleted."""
+        """Return whether a pod is available and is not being deleted."""
         return pod["metadata"]["name"] in self.available and not is_deleting(pod)
 
 
 class DaemonSetController(PodOwnerController):
-    """Steps DaemonSets when they, their pods or the nodes have changed."""
+    """Syncs a DaemonSet when it, one of its pods or a node has changed."""
 
     collection = DAEMON_SETS
     kind = "DaemonSet"
@@ -95,7 +95,7 @@ class DaemonSetController(PodOwnerController):
         return writes + expendable(daemon_set, known.revisions, used)
 
     def _adjust(self, view: View, daemon_set: Object, spread: _Spread, now: float) -> list[Write]:
-        """Return the writes that create missing pods, delete unwanted ones, and replace finished ones."""
+        """Return the writes that create missing pods, delete surplus pods, and delete finished pods."""
         key = (daemon_set["metadata"]["namespace"], daemon_set["metadata"]["name"])
         bare = [node for node in spread.wanted if not spread.pods.get(node)]
         failure = self._failure(key, missing=len(bare), now=now)
@@ -124,7 +124,7 @@ def _hash_of(pod: Object) -> str:
 
 
 def _outdated(daemon_set: Object, spread: _Spread) -> Iterator[Object]:
-    """Yield the old pods to delete now: unavailable ones, and others as far as maxUnavailable allows."""
+    """Yield the outdated pods to delete: all unavailable ones, and others as far as maxUnavailable allows."""
     strategy = daemon_set["spec"].get("updateStrategy") or {}
     if strategy.get("type", "RollingUpdate") != "RollingUpdate":
         return
@@ -155,7 +155,7 @@ def _pod(view: View, daemon_set: Object, node: str, hashed: str) -> Object:
 
 
 def _pod_spec(daemon_set: Object, node: str) -> dict[str, Any]:
-    """Return the template's spec with an affinity to one node and with tolerations for node conditions."""
+    """Return the template's pod spec with an affinity to a node and tolerations for node conditions."""
     spec = daemon_set["spec"]["template"]["spec"]
     field = {"key": "metadata.name", "operator": "In", "values": [node]}
     terms = {"nodeSelectorTerms": [{"matchFields": [field]}]}

@@ -1,8 +1,8 @@
 """
 The cluster roles for users in a new cluster, and the groups that are bound to them.
 
-admin, edit and view are empty at first: the aggregation controller fills them. The roles of the control
-plane's own components are left out.
+The aggregation controller fills the roles admin, edit and view, which are empty at first. The roles for the
+control plane's own components are left out.
 Follows: kubernetes plugin/pkg/auth/authorizer/rbac/bootstrappolicy/policy.go.
 """
 
@@ -27,7 +27,7 @@ _VERSION: Final = "/version /version/"
 
 
 class _On(NamedTuple):
-    """A rule: API groups separated by commas, resources and verbs separated by spaces."""
+    """An RBAC rule. Its API groups are separated by commas, its resources and its verbs by spaces."""
 
     groups: str
     resources: str
@@ -144,9 +144,9 @@ _RULES: Final[dict[str, tuple[_On | str, ...]]] = {
     "system:public-info-viewer": (f"{_HEALTH} {_VERSION}",),
     "system:service-account-issuer-discovery": (f"{_OPENID} {_OPENID}/ /openid/v1/jwks /openid/v1/jwks/",),
 }
-"""The rules of each role; a string stands for a rule about paths."""
+"""The rules of each role. A string is a rule for non-resource URLs, separated by spaces."""
 _AGGREGATED: Final = {"admin": "", "edit": "admin", "view": "edit"}
-"""The aggregated roles, and the role that each one is aggregated into."""
+"""The aggregated roles. The value is the role that a role is aggregated into, or "" for none."""
 _HOLDERS: Final = {
     "cluster-admin": ("system:masters",),
     "system:basic-user": ("system:authenticated",),
@@ -155,7 +155,7 @@ _HOLDERS: Final = {
     "system:public-info-viewer": ("system:authenticated", "system:unauthenticated"),
     "system:service-account-issuer-discovery": ("system:serviceaccounts",),
 }
-"""The groups that are bound to each role."""
+"""The groups that each role is bound to."""
 
 
 def writes() -> Iterator[Write]:

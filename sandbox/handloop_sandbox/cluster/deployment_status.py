@@ -30,7 +30,7 @@ _NO_DEADLINE = 2**31 - 1
 
 
 class Finding(NamedTuple):
-    """A condition to set: type, status, reason, message."""
+    """A condition to set: its type, status, reason and message."""
 
     type: str
     status: str
@@ -40,9 +40,9 @@ class Finding(NamedTuple):
 
 def with_condition(status: Status, finding: Finding, now: float) -> Status:
     """
-    Set a condition at the end of the list. If its status and reason are already set, nothing changes.
+    Add a condition at the end of the list, unless it already has this status and reason.
 
-    lastTransitionTime changes only when the status does, lastUpdateTime with every change.
+    lastTransitionTime changes only with the status. lastUpdateTime changes with every update.
     """
     conditions = status.get("conditions") or []
     present = next((c for c in conditions if c["type"] == finding.type), None)
@@ -100,7 +100,7 @@ def _availability(deployment: Object, available: int) -> Finding:
 
 
 def is_complete(deployment: Object, status: Status) -> bool:
-    """Return whether all wanted replicas are new and available, and there are no others."""
+    """Return whether all wanted replicas are new and available, and no old ones are left."""
     wanted = spec_replicas(deployment)
     counters = ("updatedReplicas", "replicas", "availableReplicas")
     observed = status.get("observedGeneration", 0) >= deployment["metadata"].get("generation", 0)
@@ -108,7 +108,7 @@ def is_complete(deployment: Object, status: Status) -> bool:
 
 
 def is_progressing(before: Status, after: Status) -> bool:
-    """Return whether a status shows more new, fewer old, more ready or more available replicas."""
+    """Return whether there are fewer old replicas, or more new, ready or available ones, than before."""
     rising = ("updatedReplicas", "readyReplicas", "availableReplicas")
     fewer_old = _old_replicas(after) < _old_replicas(before)
     return fewer_old or any(after.get(counter, 0) > before.get(counter, 0) for counter in rising)
@@ -126,9 +126,9 @@ def has_deadline(deployment: Object) -> bool:
 
 def deadline_at(deployment: Object, progressed_at: float | None, pace: Pace) -> float | None:
     """
-    Return the unix time at which the rollout is considered stuck, or None if no rollout is under way.
+    Return the unix time at which the rollout is considered stuck, or None if no rollout is in progress.
 
-    progressed_at is the time at which progress was last seen. If it is None, the condition's time is used,
+    progressed_at is the time of the last progress. If it is None, the condition's lastUpdateTime is used,
     which is in whole seconds.
     """
     progressing = condition(deployment, PROGRESSING)
@@ -143,7 +143,11 @@ def deadline_at(deployment: Object, progressed_at: float | None, pace: Pace) -> 
 def with_progress(
     deployment: Object, status: Status, new: Object | None, *, stuck: bool, now: float
 ) -> Status:
-    """Return the status with its Progressing condition: completed, progressing, timed out, or unchanged."""
+    """
+    Return the status with its Progressing condition updated to complete, progressing or timed out.
+
+    Without a progress deadline, the condition is removed.
+    """
     if not has_deadline(deployment):
         return without_condition(status, PROGRESSING)
     before = deployment.get("status") or {}
@@ -166,7 +170,7 @@ def with_progress(
 
 
 def _progressed(status: Status, finding: Finding, now: float) -> Status:
-    """Set the condition even if it is unchanged, because the deadline is measured from its lastUpdateTime."""
+    """Set the condition even if it is unchanged, because the deadline counts from its lastUpdateTime."""
     present = condition({"status": status}, PROGRESSING)
     status = with_condition(without_condition(status, PROGRESSING), finding, now)
     if present and present["status"] == finding.status:
@@ -181,7 +185,7 @@ def _subject(deployment: Object, new: Object | None) -> str:
 
 
 def with_failure(status: Status, replica_sets: Sequence[Object], new: Object | None) -> Status:
-    """Return the status with the ReplicaFailure of the new ReplicaSet or else of another, if any has it."""
+    """Return the status with a ReplicaSet's ReplicaFailure, if any has it. The new one takes precedence."""
     ordered = [*([new] if new else []), *replica_sets]
     failing = next((found for rs in ordered if (found := condition(rs, REPLICA_FAILURE))), None)
     status = without_condition(status, REPLICA_FAILURE)
@@ -199,7 +203,7 @@ def with_failure(status: Status, replica_sets: Sequence[Object], new: Object | N
 
 
 def pause_finding(deployment: Object) -> Finding | None:
-    """Return the Progressing condition to set after a pause or resume, or None if nothing changes."""
+    """Return the Progressing condition to set after a pause or resume, or None if it stays the same."""
     present = condition(deployment, PROGRESSING)
     reason = present["reason"] if present else ""
     if not has_deadline(deployment) or reason == TIMED_OUT:

@@ -1,4 +1,4 @@
-"""The Deployment controller: which Deployments to look at, and their ReplicaSets."""
+"""The Deployment controller: it decides which Deployments to sync, and finds their ReplicaSets."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _Key = tuple[str, str]
 
 class DeploymentController(KeyedController[_Key]):
     """
-    Steps Deployments when they or their ReplicaSets have changed.
+    Syncs a Deployment when it or one of its ReplicaSets has changed.
 
     State: _progressed_at holds, by uid, the time at which each Deployment's Progressing condition last
     changed. This time is more precise than the one in the object, which is in whole seconds.
@@ -38,7 +38,7 @@ class DeploymentController(KeyedController[_Key]):
         self._recorder = ComponentEventRecorder("deployment-controller")
 
     def refused(self, write: Write, status: Status, now: float) -> None:
-        """Look again, because the object has changed in the meantime or its namespace is being deleted."""
+        """Sync again. The object has changed in the meantime, or its namespace is being deleted."""
         del status
         for reference in ((write.object or {}).get("metadata") or {}).get("ownerReferences") or ():
             self._dirty.mark((write.namespace, reference["name"]), now + self._pace.seconds(_RETRY_SECONDS))

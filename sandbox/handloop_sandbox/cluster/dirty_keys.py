@@ -1,4 +1,4 @@
-"""The keys that a controller has to look at, and when."""
+"""The keys that a controller has to sync, and when each is due."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Generic, TypeVar
 
 K = TypeVar("K", bound=Hashable)
 
-AT_ONCE = 8  # the most keys per controller step; it is low because requests are answered between steps
+AT_ONCE = 8  # maximum of keys per step; low, because requests are answered only between steps
 
 
 class DirtyKeys(Generic[K]):
     """
-    Keys to look at, each at the earliest time requested for it.
+    Keys to sync, each with the time at which it is due.
 
-    State: _due holds the time of each key. The heap may also hold superseded entries, which are skipped when
-    their time comes.
+    State: _due holds the time of each key. The heap can also hold outdated entries, which are skipped when
+    they come to the top.
     """
 
     def __init__(self) -> None:
@@ -29,24 +29,24 @@ class DirtyKeys(Generic[K]):
         return len(self._due)
 
     def mark(self, key: K, at: float) -> None:
-        """Look at key at that unix time, unless it is already marked for an earlier one."""
+        """Make the key due at a unix time, unless it is due earlier already."""
         known = self._due.get(key)
         if known is None or at < known:
             self._put(key, at)
 
     def move(self, key: K, at: float) -> None:
-        """Look at key at that unix time, even if it is already marked for another one."""
+        """Make the key due at a unix time, even if it is already due at another time."""
         self._put(key, at)
 
     def drop(self, key: K) -> None:
-        """Do not look at key."""
+        """Forget the key."""
         self._due.pop(key, None)
 
     def take(self, now: float) -> list[K]:
         """
-        Remove and return the keys that are due, most overdue first.
+        Remove and return the keys that are due, earliest first.
 
-        Keys with the same time are in the order in which they were marked.
+        Keys with the same time are returned in the order in which they were marked.
 
         Returns: at most AT_ONCE keys. If more are due, next_wake() is in the past.
         """
@@ -59,7 +59,7 @@ class DirtyKeys(Generic[K]):
         return taken
 
     def next_wake(self) -> float | None:
-        """Return the time at which the next key is due, or None if there is none."""
+        """Return the time at which the next key is due, or None if no key is marked."""
         while self._heap and self._due.get(self._heap[0][2]) != self._heap[0][0]:
             heapq.heappop(self._heap)
         return self._heap[0][0] if self._heap else None

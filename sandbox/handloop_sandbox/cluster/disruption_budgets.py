@@ -1,8 +1,8 @@
 """
-The disruption controller: how many pods of a PodDisruptionBudget may be evicted.
+The disruption controller: it calculates how many pods of a PodDisruptionBudget can be evicted.
 
-Follows: kubernetes pkg/controller/disruption. Differs: percentages and maxUnavailable refer to existing pods,
-not to the replicas that their controllers want; evicted pods are not tracked.
+Follows: kubernetes pkg/controller/disruption. Differs: percentages and maxUnavailable refer to the existing
+pods, not to the number of replicas that their controllers want; evicted pods are not tracked.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _Key = tuple[str, str]
 
 
 class DisruptionController(KeyedController[_Key]):
-    """Counts the healthy pods after pods or budgets have changed."""
+    """Updates a budget's status after the budget or one of its pods has changed."""
 
     interests: frozenset[GroupResource] | None = frozenset({BUDGETS, PODS})
 
@@ -79,7 +79,7 @@ def _desired(spec: Object, expected: int) -> int:
 
 
 def _share(value: int | str, of: int) -> int:
-    """Return a number unchanged. A percentage is taken of `of` and rounded up."""
+    """Resolve value. A number is returned unchanged. A percentage is taken of `of` and rounded up."""
     return math.ceil(int(value[:-1]) * of / 100) if isinstance(value, str) else value
 
 

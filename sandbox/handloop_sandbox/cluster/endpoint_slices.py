@@ -1,8 +1,8 @@
 """
 The EndpointSlice of a Service, with the pods that the Service selects.
 
-Follows: kubernetes pkg/controller/endpointslice. Differs: one slice per Service, IPv4, no topology, and no
-annotation with the time of the last change.
+Follows: kubernetes pkg/controller/endpointslice. Differs: a Service has one slice, with IPv4 addresses and
+without topology; the annotation with the time of the last change is left out.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ _MANAGER = "endpointslice-controller.k8s.io"
 
 
 def service_of_slice(slice_: Object) -> str | None:
-    """Return the Service of a slice that the controller manager maintains, or None for any other slice."""
+    """Return the name of the slice's Service if the controller maintains the slice, or else None."""
     labels = slice_["metadata"].get("labels") or {}
     return labels.get(_SERVICE_LABEL, "") if labels.get(_MANAGER_LABEL) == _MANAGER else None
 
 
 def slice_writes(view: View, service: Object, pods: Sequence[Object]) -> list[Write]:
-    """Return the write, if any, that brings the Service's slice up to date; pods must have addresses."""
+    """Return the write that updates the Service's slice, or []. Each pod must have an address."""
     wanted, labels = _content(service, pods), _labels(service)
     owned = view.state.by_owner(service["metadata"]["uid"])
     present = next((obj for place, obj in owned if place == ENDPOINT_SLICES), None)
@@ -64,7 +64,7 @@ def _content(service: Object, pods: Sequence[Object]) -> dict[str, Any]:
 
 
 def target_port(port: dict[str, Any], pods: Sequence[Object]) -> int | None:
-    """Return the number of a targetPort. A name is looked up in the first pod that has such a port."""
+    """Return the port number for a targetPort. A name is resolved in the first pod with such a port."""
     target = port.get("targetPort") or port["port"]
     if isinstance(target, int):
         return target
@@ -84,7 +84,7 @@ def _endpoint(service: Object, pod: Object) -> dict[str, Any]:
 
 
 def pod_of_endpoint(service: Object, pod: Object) -> dict[str, Any]:
-    """Return what slices and Endpoints say about a pod: its host name in the Service, node and UID."""
+    """Return the members that slices and Endpoints have for a pod: its host name, node and reference."""
     metadata, hostname, domain = pod["metadata"], pod["spec"].get("hostname"), pod["spec"].get("subdomain")
     return {
         **({"hostname": hostname} if hostname and domain == service["metadata"]["name"] else {}),
@@ -99,14 +99,14 @@ def pod_of_endpoint(service: Object, pod: Object) -> dict[str, Any]:
 
 
 def labels_of_service(service: Object) -> dict[str, str]:
-    """Return the labels that slices and Endpoints copy from a Service, and the label if it is headless."""
+    """Return the labels of a Service's slice and Endpoints: its own, and the label for headless ones."""
     own = service["metadata"].get("labels") or {}
     headless = {_HEADLESS_LABEL: ""} if service["spec"].get("clusterIP") == "None" else {}
     return {key: text for key, text in own.items() if key != _HEADLESS_LABEL} | headless
 
 
 def _labels(service: Object) -> dict[str, str]:
-    """Return the labels copied from a slice's Service, and the labels by which clients find the slice."""
+    """Return the labels of a Service's slice: the Service's own, and those that clients search for."""
     found = {_MANAGER_LABEL: _MANAGER, _SERVICE_LABEL: service["metadata"]["name"]}
     return labels_of_service(service) | found
 

@@ -1,8 +1,8 @@
 """
-The Endpoints of a Service, an older form of its EndpointSlice. They have the same name as the Service.
+The Endpoints object of a Service, the older form of its EndpointSlice. It has the Service's name.
 
-Follows: kubernetes pkg/controller/endpoint. Differs: no annotation with the time of the last change, and no
-limit of 1,000 addresses.
+Follows: kubernetes pkg/controller/endpoint. Differs: the annotation with the time of the last change is left
+out, and the number of addresses is not limited to 1,000.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _MANAGED = {"endpoints.kubernetes.io/managed-by": "endpoint-controller"}
 
 
 def endpoints_writes(view: View, service: Object, pods: Sequence[Object]) -> list[Write]:
-    """Return the write, if any, that brings a Service's Endpoints up to date; pods must have addresses."""
+    """Return the write that updates a Service's Endpoints, or []. Each pod must have an address."""
     metadata = service["metadata"]
     namespace, name = metadata["namespace"], metadata["name"]
     subsets, labels = _subsets(service, pods), labels_of_service(service) | _MANAGED
@@ -44,7 +44,7 @@ def _write(
 
 
 def _subsets(service: Object, pods: Sequence[Object]) -> list[dict[str, Any]]:
-    """Group the pods by their ports: two pods share a subset if a named port has the same number in both."""
+    """Group the pods by the port numbers of the Service's ports. Each group becomes one subset."""
     subsets: dict[str, dict[str, Any]] = {}
     tolerant = bool(service["spec"].get("publishNotReadyAddresses"))
     for pod in pods:

@@ -1,8 +1,8 @@
 """
-Events (the v1 objects) from the simulated components, and the expiry of all Events after an hour.
+The v1 Events of the simulated components, and the expiry of all Events after an hour.
 
-A component that records the same Event again increments the count of the first one. From the tenth different
-message with the same object and reason on, Events are combined into one.
+When a component records an Event again, the count of the existing Event increases. From the tenth different
+message about an object for the same reason, further messages are combined into one Event.
 Follows: client-go tools/record/events_cache.go; kube-apiserver --event-ttl. Differs: there is no spam filter;
 a new-style Event is counted in `series` from its second occurrence.
 """
@@ -45,10 +45,10 @@ class _Similar:
 
 class ComponentEventRecorder:
     """
-    Records Events on behalf of one component; host is set for components that run on a node.
+    Records Events for one component. host is the node of a component that runs on a node.
 
-    If action is set, Events have the scheduler's events.k8s.io style: eventTime and reportingInstance, no
-    count.
+    If action is set, Events have the style of events.k8s.io, which the scheduler uses: they have an eventTime
+    and a reportingInstance, but no count.
     State: _similar and _names are LRU caches of the same size as client-go's.
     """
 
@@ -72,7 +72,7 @@ class ComponentEventRecorder:
         field_path: str = "",
         host: str = "",
     ) -> Write:
-        """Return the write that records an Event about an object; kind is `Normal` or `Warning`."""
+        """Return the write that records an Event about an object. kind is `Normal` or `Warning`."""
         topic = _Topic(about["metadata"]["uid"], kind, reason, field_path)
         message, key = self._aggregate(topic, message, now)
         namespace = about["metadata"].get("namespace") or "default"
@@ -111,7 +111,7 @@ class ComponentEventRecorder:
 
     def _old_style(self, message: str, now: float, host: str) -> dict[str, Any]:
         source = {"component": self._component}
-        combined = message.startswith(_COMBINED)  # client-go rebuilds such an Event without its reporter
+        combined = message.startswith(_COMBINED)  # client-go recreates such an Event without its reporter
         return {
             "source": {**source, "host": host} if host else source,
             "count": 1,
@@ -172,9 +172,9 @@ TTL_SECONDS: Final = 3600.0
 
 class EventExpiry:
     """
-    Deletes Events that have not been written for an hour, as etcd does when their leases end. Watches see the
-    deletions.
+    Deletes Events an hour after their last write. In a cluster, etcd does so when a lease ends.
 
+    Watches receive the deletions.
     State: _leases holds, by namespace and name, the time at which each Event expires, earliest first.
     """
 
@@ -185,7 +185,7 @@ class EventExpiry:
         self._leases: dict[tuple[str, str], float] = {}
 
     def committed(self, changes: Sequence[Change], now: float) -> None:
-        """Start the lease of each written Event now, because the next step may come later."""
+        """Start the lease of each written Event at once, because the next step can be later."""
         for change in changes:
             if change.group_resource == EVENTS:
                 self._leases.pop((change.namespace, change.name), None)
@@ -194,7 +194,7 @@ class EventExpiry:
 
     def step(self, view: View, changes: Sequence[Change], now: float) -> Step:
         """Delete the Events whose leases have ended."""
-        del changes  # their leases began when they were committed
+        del changes  # committed() has already handled them
         due = [event for event, _ in takewhile(lambda lease: lease[1] <= now, self._leases.items())]
         for event in due:
             del self._leases[event]
@@ -202,12 +202,12 @@ class EventExpiry:
         return Step(writes, next(iter(self._leases.values()), None))
 
     def refused(self, write: Write, status: Status, now: float) -> None:
-        """Do nothing, because an earlier write has renewed the lease."""
+        """Do nothing: the Event has been written again, which has renewed its lease."""
 
 
 def _end(view: View, namespace: str, name: str) -> Write:
     event = view.state.get(EVENTS, namespace, name)
-    assert event is not None  # a lease ends when its Event is deleted
+    assert event is not None  # committed() removes the lease of a deleted Event
     metadata = event["metadata"]
     return Write(
         verb="delete",

@@ -1,9 +1,9 @@
 """
-The garbage collector: what happens to objects whose owners are deleted.
+The garbage collector, which handles the dependents of deleted owners.
 
-Background: an object is deleted once all its owners have gone. Foreground: an owner is deleted once the
-dependents that block it have gone. Orphan: the dependents lose the reference and stay. A reference finds its
-owner by kind, namespace and name; the owner must also have the reference's UID.
+Background deletion: an object is deleted after all its owners. Foreground deletion: an owner is deleted after
+the dependents that block it. Orphaning: the dependents remain, without the owner reference. An owner is found
+by the reference's kind, namespace and name, and must have the reference's UID.
 Follows: kubernetes pkg/controller/garbagecollector/garbagecollector.go.
 """
 
@@ -37,7 +37,7 @@ class _Place(NamedTuple):
 
 
 class _Owner(Enum):
-    """The result of following an owner reference. If it is UNKNOWN, the reference decides nothing."""
+    """The state of an owner. The object is left alone if one of its owners is UNKNOWN."""
 
     SOLID = auto()
     ABSENT = auto()
@@ -49,8 +49,8 @@ class GarbageCollector:
     """
     Handles objects whose owners have changed, and owners that wait for their dependents.
 
-    State: _gone holds the UIDs of deleted owners, oldest first. It is needed because an owner's kind may be
-    gone, too.
+    State: _gone holds the UIDs of deleted owners, oldest first. It is needed if an owner's kind is deleted
+    too.
     """
 
     name = "kube-controller-manager"
@@ -63,7 +63,7 @@ class GarbageCollector:
         self._recorder = ComponentEventRecorder("garbage-collector-controller")
 
     def step(self, view: View, changes: Sequence[Change], now: float) -> Step:
-        """Decide what to do with every object that is due."""
+        """Record the objects that the changes affect, and handle every object that is due."""
         writes: list[Write] = []
         for change in changes:
             for place in self._concerned(view, change):
@@ -76,14 +76,14 @@ class GarbageCollector:
         return Step(writes, self._dirty.next_wake())
 
     def refused(self, write: Write, status: Status, now: float) -> None:
-        """Look again, because the object has changed in the meantime."""
+        """Handle the object again later, because it has changed in the meantime."""
         del status
         place = _Place(write.group_resource, write.namespace, write.name)
         if write.name:
             self._dirty.mark(place, now + self._pace.seconds(_RETRY_SECONDS))
 
     def _concerned(self, view: View, change: Change) -> Iterator[_Place]:
-        """Yield the objects that a change may affect."""
+        """Yield the objects that a change can affect."""
         obj = change.new.object
         uid = obj["metadata"]["uid"]
         if change.type is ChangeType.DELETED:
@@ -164,8 +164,9 @@ class GarbageCollector:
 
     def _complaints(self, view: View, change: Change, now: float) -> Iterator[Write]:
         """
-        Record an Event about an owner in another namespace before the object is deleted, because such an
-        owner is treated as absent.
+        Record an Event for each owner in another namespace.
+
+        Kubernetes treats such an owner as absent, so the new object will be deleted.
         """
         obj = change.new.object
         if change.type is not ChangeType.ADDED:
@@ -207,7 +208,7 @@ def _blocks(obj: Object, uid: str) -> bool:
 
 
 def _may_fail(view: View, collection: GroupResource) -> bool:
-    """Return whether a webhook can make writes fail. If so, an owner waits until all dependents are freed."""
+    """Return whether writes can fail because of a webhook. An owner then waits until all writes succeed."""
     resource = view.catalog.storage(collection)
     return resource is not None and resource.conversion is not None
 
@@ -219,7 +220,7 @@ def _policy(obj: Object) -> str:
 
 
 def _unblock(place: _Place, obj: Object, dependents: Sequence[tuple[GroupResource, Object]]) -> list[Write]:
-    """Make an object stop blocking its owners, because objects that block each other would wait forever."""
+    """Stop an object from blocking its owners, because objects that block each other would wait forever."""
     if not any(_waits_for_dependents(child) for _, child in dependents):
         return []
     owners = [{**owner, "blockOwnerDeletion": False} for owner in references(obj)]

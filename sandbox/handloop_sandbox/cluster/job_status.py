@@ -1,4 +1,4 @@
-"""The status of a Job: its conditions and counters, and which pods they count. All functions are pure."""
+"""The status of a Job: its conditions, its counters and the pods to count. Every function is pure."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TRACKING: Final = "batch.kubernetes.io/job-tracking"
 
 
 class Tally(NamedTuple):
-    """The pods of a Job: active ones, finished ones that are not counted yet, and the totals so far."""
+    """The pods of a Job: the active ones, the finished ones to count now, and the new totals."""
 
     active: list[Object]
     succeeded: list[Object]
@@ -65,7 +65,7 @@ def tally_of(job: Object, pods: Sequence[Object]) -> Tally:
 
 
 def restarts_exceed(job: Object, active: Sequence[Object], limit: int) -> bool:
-    """Return whether container restarts have used up the limit."""
+    """Return whether container restarts have reached the limit."""
     if job["spec"]["template"]["spec"].get("restartPolicy") != "OnFailure":
         return False
     statuses = [entry for pod in active for entry in (pod.get("status") or {}).get("containerStatuses") or ()]
@@ -92,7 +92,7 @@ def new_status(
     pending: dict[str, Any],
     indexes: list[int],
 ) -> dict[str, Any]:
-    """Return a complete status, except for the final conditions."""
+    """Return the Job's status without its final conditions, Complete or Failed."""
     return {
         **before,
         "conditions": conditions,
@@ -103,13 +103,13 @@ def new_status(
 
 
 def stripped(status: dict[str, Any]) -> dict[str, Any]:
-    """Return the status without the fields that Go leaves out when they are empty."""
+    """Return the status without those empty fields that Go's JSON encoding omits."""
     empty = ("active", "succeeded", "failed", "conditions")
     return {name: value for name, value in status.items() if value or name not in empty}
 
 
 def held(job: Object, kind: str) -> dict[str, Any] | None:
-    """Return the condition of that type if its status is True, else None."""
+    """Return the condition of this type if its status is True, else None."""
     found = condition(job, kind)
     return found if found is not None and found["status"] == "True" else None
 
@@ -117,7 +117,7 @@ def held(job: Object, kind: str) -> dict[str, Any] | None:
 def with_condition(
     conditions: list[dict[str, Any]], kind: str, status: str, why: tuple[str, str], now: float
 ) -> list[dict[str, Any]]:
-    """Return the conditions with one of them set. If it already has that status, nothing changes."""
+    """Return the conditions with one of them set. If it already has this status, return them unchanged."""
     before = next((entry for entry in conditions if entry["type"] == kind), None)
     if before is not None and before["status"] == status:
         return conditions

@@ -1,8 +1,8 @@
 """
-The Job controller: it creates pods until enough have succeeded, and counts each pod once in the status.
+The Job controller. It creates pods until enough have succeeded, and counts each pod once in the status.
 
-A finished pod is listed in uncountedTerminatedPods, loses its finalizer, and is then counted. This keeps the
-counters right when pods are deleted.
+A finished pod is listed in uncountedTerminatedPods, loses its finalizer, and is then counted. The counters
+thereby stay correct even if pods are deleted.
 Follows: kubernetes pkg/controller/job/{job_controller,indexed_job_utils,backoff_utils}.go,
 pkg/controller/ttlafterfinished. Differs: pod failure and success policies and back-off limits per index have
 no effect.
@@ -42,7 +42,7 @@ from handloop_sandbox.storage.stored import Object
 from handloop_sandbox.wire.resource import GroupResource
 
 _OWN_NAME: Final = "kubernetes.io/job-controller"
-_BACK_OFF_SECONDS = 10.0  # doubles with each failure in a row
+_BACK_OFF_SECONDS = 10.0  # doubles with each consecutive failure
 _MAX_BACK_OFF_SECONDS = 600.0
 _BURST = 500
 _ENDS: Final = {"SuccessCriteriaMet": "Complete", "FailureTarget": "Failed"}
@@ -52,7 +52,7 @@ _TOO_LONG: Final = ("DeadlineExceeded", "Job was active longer than specified de
 
 
 class _Failures(NamedTuple):
-    """The number of pods that have failed in a row, and the time of the last failure."""
+    """The number of pods that have failed since the last success, and the time of the last failure."""
 
     number: int = 0
     at: float = 0.0
@@ -60,10 +60,10 @@ class _Failures(NamedTuple):
 
 class JobController(PodOwnerController):
     """
-    Steps Jobs when they or their pods have changed, and when a deadline passes.
+    Syncs a Job when it or one of its pods has changed, and when a deadline passes.
 
-    State: both are keyed by the Job's uid. _in_a_row holds the failures in a row. _started holds the start
-    time, which is more precise than the whole seconds in the object.
+    State: two dicts, keyed by the Job's uid. _in_a_row holds the failures since the last success. _started
+    holds the start time. It is more precise than the one in the object, which is in whole seconds.
     """
 
     collection = JOBS
@@ -171,7 +171,7 @@ class JobController(PodOwnerController):
     def _decision(
         self, job: Object, tally: Tally, status: dict[str, Any], now: float
     ) -> tuple[str, tuple[str, str]] | None:
-        """Return the final condition with its reason and message, or None while the outcome is open."""
+        """Return the final condition with its reason and message, or None if the Job has not ended."""
         for target in _ENDS:
             if found := held(job, target):
                 return target, (found["reason"], found["message"])
@@ -200,7 +200,7 @@ class JobController(PodOwnerController):
     def _suspension(
         self, view: View, job: Object, conditions: list[dict[str, Any]], now: float
     ) -> tuple[list[dict[str, Any]], list[Write]]:
-        """Return the conditions with Suspended up to date, and an Event if it has changed."""
+        """Return the conditions with Suspended updated, and an Event if it has changed."""
         suspended, before = bool(job["spec"].get("suspend")), held(job, "Suspended")
         if suspended == bool(before):
             return conditions, []
@@ -210,7 +210,7 @@ class JobController(PodOwnerController):
         return changed, [self._tell(view, job, word, message, now)]
 
     def _adjust(self, view: View, job: Object, tally: Tally, now: float) -> tuple[list[Write], list[Object]]:
-        """Delete and create pods. Returns: the writes, and the pods that are active after them."""
+        """Create and delete pods. Returns: the writes, and the pods that will then be active."""
         spec, metadata = job["spec"], job["metadata"]
         key = (metadata["namespace"], metadata["name"])
         wanted, active = spec.get("parallelism", 1), list(tally.active)
@@ -234,7 +234,7 @@ class JobController(PodOwnerController):
         return writes, active
 
     def _resume_at(self, job: Object, tally: Tally, now: float) -> float:
-        """Return the unix time at which the pause after the last failure ends. A success ends it at once."""
+        """Return the unix time at which the back-off after the last failure ends, or 0 after a success."""
         uid = job["metadata"]["uid"]
         known = self._in_a_row.get(uid, _Failures())
         if tally.succeeded:
@@ -249,7 +249,7 @@ class JobController(PodOwnerController):
 
 
 def _freed(view: View, namespace: str) -> Iterator[Write]:
-    """Remove the finalizer from pods whose Job is gone, because nothing counts them any more."""
+    """Remove the finalizer from pods whose Job is deleted, because they will never be counted."""
     for pod in view.state.list(PODS, namespace):
         if TRACKING in finalizers_of(pod):
             owner = controller_of(pod)

@@ -1,7 +1,4 @@
-"""
-Label indexes: they tell which objects have given labels and which selectors select a pod, without searching
-all of them.
-"""
+"""Indexes that find objects by their labels, and Services by the labels of the pods that they select."""
 
 from __future__ import annotations
 
@@ -12,9 +9,9 @@ from handloop_sandbox.storage.stored import Change, ChangeType
 
 class LabelIndex:
     """
-    The names of the objects in one collection, by namespace and label.
+    The names of the objects in one collection, indexed by namespace and label.
 
-    Invariant: an object is listed under each of its labels; no listing is empty.
+    Invariant: each object is listed under all its labels, and no listing is empty.
     """
 
     def __init__(self) -> None:
@@ -35,7 +32,7 @@ class LabelIndex:
             self._names.setdefault((change.namespace, *label), set()).add(change.name)
 
     def matching(self, namespace: str, labels: Mapping[str, str]) -> list[str]:
-        """Return the sorted names of the objects that have all these labels, or none if labels is empty."""
+        """Return the sorted names of the objects with all these labels. If labels is empty, return []."""
         listings = [self._names.get((namespace, *label), set()) for label in labels.items()]
         return sorted(set.intersection(*sorted(listings, key=len))) if listings else []
 
@@ -50,10 +47,10 @@ Key = tuple[str, str]
 
 class ServiceIndex:
     """
-    The Services that have a selector, each listed under one label of its selector.
+    The Services that have a selector, indexed by one label of the selector.
 
-    Invariant: _selectors holds every Service with a selector. _by_label holds each of them under its smallest
-    label, and no empty sets.
+    Invariant: _selectors holds every Service that has a selector. _by_label lists each of them under its
+    selector's smallest label, and no list is empty.
     """
 
     def __init__(self) -> None:
@@ -75,7 +72,7 @@ class ServiceIndex:
             self._by_label.setdefault((key[0], *min(selector.items())), set()).add(key)
 
     def selecting(self, namespace: str, labels: Mapping[str, str]) -> list[Key]:
-        """Return the Services in a namespace that select a pod with these labels, ordered by name."""
+        """Return the keys of the Services that select a pod with these labels, ordered by name."""
         candidates = (self._by_label.get((namespace, *label), ()) for label in labels.items())
         found = {key for keys in candidates for key in keys if self._selectors[key].items() <= labels.items()}
         return sorted(found)

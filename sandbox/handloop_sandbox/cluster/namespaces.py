@@ -1,8 +1,9 @@
 """
-The contents of new namespaces, and the deletion of namespaces.
+Fills new namespaces, and empties namespaces that are being deleted.
 
-A deletion removes pods first, then everything else. Conditions show what remains, and which finalizers keep
-it. When nothing is left, the controller removes the finalizer `kubernetes`, and the namespace disappears.
+The pods are deleted first, then everything else. Conditions report the objects that remain and the finalizers
+that preserve them. When the namespace is empty, the controller removes the finalizer `kubernetes`, and the
+namespace is deleted.
 Follows: kubernetes pkg/controller/namespace/deletion, pkg/controller/serviceaccount and
 pkg/controller/certificates/rootcacertpublisher.
 """
@@ -44,10 +45,10 @@ class _Content(NamedTuple):
 
 class NamespaceController(KeyedController[str]):
     """
-    Fills active namespaces and empties terminating ones.
+    Fills active namespaces, and empties those that are being deleted.
 
-    State: _terminating holds the names of namespaces that are being deleted, and _failures the reasons why
-    their content could not be deleted.
+    State: _terminating holds the names of namespaces that are being deleted. _failures holds, by namespace,
+    the error of a failed deletion in it.
     """
 
     interests: frozenset[GroupResource] | None = None
@@ -59,7 +60,7 @@ class NamespaceController(KeyedController[str]):
         self._failures: dict[str, str] = {}
 
     def refused(self, write: Write, status: Status, now: float) -> None:
-        """Look again."""
+        """Sync the namespace again later."""
         name = write.namespace or write.name
         if write.verb == "delete" and status["code"] == _FAILED:
             self._failures[name] = status["message"]
@@ -91,7 +92,7 @@ class NamespaceController(KeyedController[str]):
             self._dirty.mark(change.name, now)
 
     def _equip(self, view: View, namespace: str) -> Iterator[Write]:
-        """Create the default service account and the root certificates if they are missing."""
+        """Create the default service account and the ConfigMap of root certificates if they are missing."""
         if view.state.get(CONFIG_MAPS, namespace, ROOT_CA) is None:
             metadata = {"annotations": {"kubernetes.io/description": _DESCRIPTION}}
             yield _create(
@@ -126,7 +127,7 @@ def _create(
 
 def _empty(view: View, namespace: Object, now: float, *, failure: str) -> list[Write]:
     """
-    Delete everything that can be deleted. Then report what remains, or release the namespace if nothing does.
+    Delete the contents of a namespace. Once it is empty, remove its finalizer.
 
     Args: failure is the error from the last attempt, or "" if it succeeded.
     """

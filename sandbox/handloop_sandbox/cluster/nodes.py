@@ -42,7 +42,7 @@ class NodeRegistrar:
         self._registered = False
 
     def step(self, view: View, changes: Sequence[Change], now: float) -> Step:
-        """Create the missing nodes, in the first step only."""
+        """Create the missing nodes. Later steps do nothing."""
         del changes
         if self._registered:
             return Step()
@@ -51,14 +51,14 @@ class NodeRegistrar:
         return Step([write for index in missing for write in _registration(index, self._names[index], now)])
 
     def refused(self, write: Write, status: Status, now: float) -> None:
-        """Do nothing, because the cluster also runs without the node."""
+        """Do nothing, because the cluster can run without the node."""
 
 
 def _registration(index: int, name: str, now: float) -> Iterator[Write]:
     node = new_node(index, now, name)
     yield Write.of("create", NODES, node)
     yield Write.of("update", NODES, node, subresource="status")
-    # This node is ready from the start, so this update removes the taint that every new node gets.
+    # This update removes the taint that every new node has, because this node is ready from the start.
     yield Write.of("update", NODES, node)
 
 
@@ -113,12 +113,12 @@ def address_of(node: Object) -> str:
 
 
 def is_schedulable(node: Object) -> bool:
-    """Return whether new pods may be bound to a node."""
+    """Return whether new pods can be bound to a node."""
     return not node["spec"].get("unschedulable")
 
 
 def daemon_node(pod: Object) -> str:
-    """Return the node that a pod is bound to or that its affinity names, or "" if there is neither."""
+    """Return the node that a pod is bound to or that its affinity names, or else ""."""
     affinity = (pod["spec"].get("affinity") or {}).get("nodeAffinity") or {}
     required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or {}
     fields = (term.get("matchFields") or () for term in required.get("nodeSelectorTerms") or ())
@@ -127,7 +127,7 @@ def daemon_node(pod: Object) -> str:
 
 
 def has_room_for(node: Object, spec: Mapping[str, Any]) -> bool:
-    """Return whether a node's labels and taints allow a daemon's pod with this spec."""
+    """Return whether a node's labels and taints allow a DaemonSet pod with this spec."""
     labels: dict[str, str] = node["metadata"].get("labels") or {}
     if any(labels.get(key) != value for key, value in (spec.get("nodeSelector") or {}).items()):
         return False

@@ -1,9 +1,9 @@
 """
-The faults of simulated pods, and how a user requests them.
+The faults that users can request for simulated pods.
 
-The annotation `sandbox.controller.dev/fault` can be set on the pod or on any of its controllers, such as
-a Deployment or a custom object (owner references are followed). If it is not set, the image tag is used. The
-annotation `sandbox.handloop.dev/job` does the same in terms of Jobs: succeed, fail, or hold (keep running).
+A user sets the annotation `sandbox.controller.dev/fault` on the pod or on any of its controllers, such as a
+Deployment or a custom object (found through owner references). Without it, the image tag can name the fault.
+The annotation `sandbox.handloop.dev/job` has simpler values for Jobs: succeed, fail, or hold (keep running).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _JOB_WORDS = {"fail": PodFault.CRASH.value, "hold": PodFault.HOLD.value, "succee
 
 
 class FaultOfPod(NamedTuple):
-    """A fault and the names of the containers that have it."""
+    """A fault, and the names of the containers that have it."""
 
     fault: PodFault
     containers: frozenset[str]
@@ -48,10 +48,11 @@ class FaultOfPod(NamedTuple):
 
 def fault_of_pod(state: State, pod: Object, *, hold_jobs: bool = False) -> FaultOfPod | None:
     """
-    Return the fault of a pod. The nearest annotation wins, and any annotation wins over the images.
+    Return the fault of a pod.
 
-    If the annotation's value does not name a fault, the pod has none. With hold_jobs, pods of Jobs keep
-    running by default.
+    The nearest annotation takes precedence over others, and any annotation over the image tags. If the
+    annotation's value does not name a fault, the pod has none. With hold_jobs, the pods of Jobs keep running
+    by default.
     """
     containers = pod["spec"]["containers"]
     for obj in lineage(state, pod):
@@ -74,20 +75,20 @@ def _by_image(containers: list[dict[str, Any]]) -> FaultOfPod | None:
 
 
 def tag_of(image: str) -> str:
-    """Return an image's tag (`1.25` in `registry:5000/nginx:1.25@sha256:...`), or "" if there is none."""
+    """Return an image's tag (`1.25` in `registry:5000/nginx:1.25@sha256:...`), or "" if it has none."""
     name = image.partition("@")[0].rpartition("/")[2]
     return name.partition(":")[2]
 
 
 def annotated(obj: Object) -> str:
-    """Return the fault that an object's annotations request, or ""."""
+    """Return the fault that an object's annotations request, or "" if they request none."""
     annotations = obj["metadata"].get("annotations") or {}
     text: str = annotations.get(FAULT_ANNOTATION, "")
     return text or _JOB_WORDS.get(annotations.get(JOB_ANNOTATION, ""), "")
 
 
 def concerned(state: State, change: Change) -> Iterator[Object]:
-    """Yield the pods whose fault may have changed because an object that controls them has changed."""
+    """Yield the pods whose fault can change because the annotations of this object have changed."""
     before = annotated(change.old.object) if change.old else ""
     if before != annotated(change.new.object):
         yield from _pods_below(state, change.new.object, MAX_GENERATIONS)

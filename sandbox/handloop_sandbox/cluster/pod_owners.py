@@ -1,8 +1,8 @@
 """
-What the controllers that create pods have in common: which owners are due, their pods, refusals, Events.
+The base of all controllers that create pods.
 
-A refused creation is retried after a pause that doubles each time. The Event of a new pod is recorded once
-the pod exists.
+It finds the owners that are due and their pods, handles refusals, and records Events. A refused creation is
+retried after a delay that doubles each time. The Event for a new pod is recorded once the pod exists.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from handloop_sandbox.wire.resource import GroupResource
 from handloop_sandbox.wire.status import Status
 
 _REACTION_SECONDS = 0.05
-_RETRY_SECONDS = 1.0  # doubles with each refusal in a row
+_RETRY_SECONDS = 1.0  # doubles with each consecutive refusal
 _MAX_RETRY_SECONDS = 60.0
 
 Key = tuple[str, str]
@@ -32,7 +32,7 @@ Key = tuple[str, str]
 
 @dataclass(slots=True)
 class Failure:
-    """The reason why pods cannot be created. told: whether an Event has reported the last refusal."""
+    """The reason why pods cannot be created. told is whether an Event has reported the last refusal."""
 
     reason: str
     message: str
@@ -43,9 +43,9 @@ class Failure:
 
 class PodOwnerController(KeyedController[Key]):
     """
-    Steps the objects of one kind when they or their pods have changed.
+    Syncs an object of one kind, the owner, when it or one of its pods has changed.
 
-    State: _dirty holds the (namespace, name) of owners to look at. _ready_since holds, by uid, the time at
+    State: _dirty holds the (namespace, name) of each owner to sync. _ready_since holds, by uid, the time at
     which each pod became ready, which is more precise than the one in the object. _failures holds, by owner,
     the reason why pods could not be created. _expected holds the pods that are being created.
     """
@@ -64,13 +64,13 @@ class PodOwnerController(KeyedController[Key]):
         self._recorder = ComponentEventRecorder(self.component)
 
     def step(self, view: View, changes: Sequence[Change], now: float) -> Step:
-        """Look at every owner that is due."""
+        """Record the Events of new pods, and sync every owner that is due."""
         told = [write for change in changes for write in self._welcome(view, change, now)]
         step = super().step(view, changes, now)
         return step._replace(writes=[*told, *step.writes])
 
     def refused(self, write: Write, status: Status, now: float) -> None:
-        """Look again. If a pod could not be created, do so at once, so that the status reports it."""
+        """Sync the owner again. If a pod could not be created, do so at once to update the status."""
         owner = controller_of(write.object) if write.object and "metadata" in write.object else None
         if write.group_resource != PODS or owner is None:
             return
@@ -80,7 +80,7 @@ class PodOwnerController(KeyedController[Key]):
             return
         self._expected.discard((write.namespace, write.name))
         known = self._failures.get(key)
-        if known is None or known.retry_at <= now:  # only the first refusal in a batch counts
+        if known is None or known.retry_at <= now:  # of several refusals in a batch, only the first counts
             refusals = known.refusals + 1 if known else 0
             pause = self._pace.seconds(min(_RETRY_SECONDS * 2**refusals, _MAX_RETRY_SECONDS))
             self._failures[key] = Failure("FailedCreate", status["message"], now + pause, refusals)
@@ -116,13 +116,13 @@ class PodOwnerController(KeyedController[Key]):
         ready = condition(change.new.object, "Ready")
         if change.type is ChangeType.DELETED or ready is None or ready["status"] != "True":
             self._ready_since.pop(uid, None)
-        elif change.type is ChangeType.ADDED:  # the pod existed before this controller started
+        elif change.type is ChangeType.ADDED:  # this pod is older than the controller
             self._ready_since[uid] = parse_time(ready["lastTransitionTime"])
         else:
             self._ready_since.setdefault(uid, now)
 
     def _available(self, owner: Object, pods: Sequence[Object], now: float) -> list[Object]:
-        """Return the pods that have been ready for minReadySeconds, and mark the owner for the next one."""
+        """Return the pods that have been ready for minReadySeconds. Schedule a sync for the others."""
         wait = self._pace.seconds(float(owner["spec"].get("minReadySeconds") or 0))
         found = []
         for pod in filter(is_pod_ready, pods):
@@ -160,7 +160,7 @@ class PodOwnerController(KeyedController[Key]):
         return claim(owner, PODS, candidates, self.selector_of(owner))
 
     def _failure(self, key: Key, *, missing: int, now: float) -> Failure | None:
-        """Return the failure that prevents pods from being created, which is over once none are missing."""
+        """Return the error that prevents the creation of pods. Forget it once no pods are missing."""
         failure = self._failures.get(key)
         if failure is None or missing > 0:
             if failure is not None and failure.retry_at > now:
@@ -197,11 +197,11 @@ class PodOwnerController(KeyedController[Key]):
 
     @abstractmethod
     def _sync(self, view: View, key: Key, now: float) -> list[Write]:
-        """Look at one owner."""
+        """Reconcile one owner. Returns: the writes."""
 
 
 def new_pod(view: View, owner: Object, template: Mapping[str, Any], *, prefix: str = "") -> Object:
-    """Return a new pod from a template, controlled by owner; prefix "" means the owner's name and a dash."""
+    """Return a new pod from a template, controlled by owner. The default prefix is its name and a dash."""
     prefix = prefix or f"{owner['metadata']['name']}-"
     found = template.get("metadata") or {}
     metadata = {

@@ -1,5 +1,5 @@
 """
-The resource requests and limits of a pod's containers, for each container and in total.
+The resource requests and limits of a pod, per container and in total.
 
 Follows: kubernetes component-helpers resource/helpers.go (PodRequests, PodLimits).
 """
@@ -27,17 +27,18 @@ class Resources(NamedTuple):
 
     @classmethod
     def of(cls, container: Mapping[str, Any]) -> Resources:
-        """Return the amounts in an object that has `resources`."""
+        """Return the requests and limits in an object's `resources` field."""
         found = container.get("resources") or {}
         return cls(found.get("requests") or {}, found.get("limits") or {})
 
 
 def of_pod(spec: Object) -> Resources:
     """
-    Return the totals of a pod: the sums over its containers, or the pod-level amounts that it sets.
+    Return the totals of a pod: the sums over its containers, replaced by any pod-level amounts.
 
-    An init container runs alongside only the restartable ones before it. If this group requests more than all
-    containers combined, it determines the total.
+    A restartable init container keeps running, so its amounts are part of the sums. Another init container
+    runs only with the restartable ones before it. If such a group requests more of a resource than all
+    containers together, the group's amount is the total.
     """
     own = Resources.of(spec)
     return Resources(*({**_total(spec, member), **own[member]} for member in range(len(own))))
@@ -61,7 +62,7 @@ def _total(spec: Object, member: int) -> Amounts:
 
 
 def added(each: Iterable[Amounts]) -> Amounts:
-    """Return the sums by name; each sum takes the suffix of its first nonzero amount."""
+    """Return the sums by name. A sum uses the suffix of its first nonzero amount."""
     total: dict[str, str] = {}
     for amounts in each:
         for name, amount in amounts.items():

@@ -1,4 +1,4 @@
-"""What the kubelet knows about one simulated pod: its stage, its history, and the effect of one step."""
+"""The kubelet's view of one simulated pod: its stage, its history, and the effect of one step."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class PodRun:
 
 
 class Message(NamedTuple):
-    """An Event to record: type (Normal or Warning), reason, text, and container ("" for the whole pod)."""
+    """An Event to record: type (Normal or Warning), reason, text and container ("" for the whole pod)."""
 
     type: str
     reason: str
@@ -54,7 +54,8 @@ class Transition:
     """
     The effect of one step in a pod's life.
 
-    seconds is how long the new stage lasts. If it is None, the stage lasts until something changes.
+    seconds is the duration of the new stage. If it is None, the stage lasts until the pod or its fault
+    changes.
     """
 
     pod: Object | None = None
@@ -65,7 +66,7 @@ class Transition:
 
 
 class Situation(NamedTuple):
-    """A pod, its fault, the address of its node, and the time."""
+    """A pod, its fault, its node's address, and the current time."""
 
     pod: Object
     active_fault: FaultOfPod | None
@@ -93,7 +94,7 @@ class Situation(NamedTuple):
 
 
 def stage_of(pod: Object) -> Stage:
-    """Return the stage that the status of a pod shows, for pods that the kubelet does not know yet."""
+    """Return a pod's stage according to its status, for pods that the kubelet does not know yet."""
     if is_pod_finished(pod):
         return Stage.DONE
     if is_pod_ready(pod):

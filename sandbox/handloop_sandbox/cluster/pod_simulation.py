@@ -1,4 +1,4 @@
-"""The simulated kubelets, which decide when each pod takes its next step and what that step writes."""
+"""The simulated kubelets. They decide when a pod enters its next stage, and apply the resulting writes."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _BLOCKS = 256
 
 class PodAddresses:
     """
-    Allocates addresses in 10.244.0.0/16, each to one pod at a time.
+    Allocates addresses in 10.244.0.0/16. No two pods have the same address at the same time.
 
-    Invariant: _used holds the addresses in use. A number is reused only after all others have been used.
+    Invariant: _used holds the addresses in use. An address is reused only after all others have been used.
     """
 
     def __init__(self) -> None:
@@ -54,12 +54,12 @@ class PodSimulation:
     """
     Runs every pod that is bound to a node.
 
-    State: _runs holds what the kubelets remember about each bound pod, and _dirty the time at which its stage
-    ends; both are keyed by uid.
+    State: _runs holds what the kubelets remember about each bound pod. _dirty holds the time at which the
+    pod's stage ends. The keys of both are uids.
     """
 
     name = "kubelet"
-    interests: frozenset[GroupResource] | None = None  # a fault may be set on any owner
+    interests: frozenset[GroupResource] | None = None  # any owner can have a fault annotation
 
     def __init__(self, pace: Pace, *, hold_jobs: bool = False) -> None:
         self._pace = pace
@@ -70,7 +70,7 @@ class PodSimulation:
         self._recorder = ComponentEventRecorder("kubelet")
 
     def step(self, view: View, changes: Sequence[Change], now: float) -> Step:
-        """Advance each pod whose stage is over to its next stage."""
+        """Move each pod whose stage has ended to its next stage."""
         writes: list[Write] = []
         for change in changes:
             if change.group_resource == PODS:
@@ -82,7 +82,7 @@ class PodSimulation:
         return Step(writes, self._dirty.next_wake())
 
     def refused(self, write: Write, status: Status, now: float) -> None:
-        """Do nothing, because the pod's next change triggers the next look."""
+        """Do nothing, because the pod's next change will trigger another attempt."""
 
     def _observe(self, view: View, change: Change, now: float) -> list[Write]:
         pod = change.new.object
@@ -104,7 +104,7 @@ class PodSimulation:
         return _open_gates(pod, now)
 
     def _adopt(self, view: View, pod: Object, now: float) -> PodRun | None:
-        """Take over a pod that is bound to an existing node."""
+        """Start to simulate a pod that is bound to an existing node."""
         metadata = pod["metadata"]
         if self._node(view, pod) is None:
             return None
@@ -130,7 +130,7 @@ class PodSimulation:
         return self._carry_out(view, run, pod, stop(run, self._situation(view, pod, now)), now)
 
     def _reconsider(self, view: View, change: Change, now: float) -> None:
-        """Look again at the pods that are affected by a changed owner or a new node."""
+        """Schedule an early step for the pods that are affected by a changed owner or a new node."""
         if change.group_resource == NODES and change.type is ChangeType.ADDED:
             for pod in view.state.list(PODS):
                 if pod["metadata"]["uid"] not in self._runs:
@@ -196,7 +196,7 @@ class PodSimulation:
 
 
 def _open_gates(pod: Object, now: float) -> list[Write]:
-    """Update Ready after a change to a readiness gate (a condition that another controller writes)."""
+    """Update the Ready condition after another controller has set the condition of a readiness gate."""
     status = pod.get("status") or {}
     if not pod["spec"].get("readinessGates") or not status.get("containerStatuses"):
         return []

@@ -7,8 +7,8 @@ The life of one pod on its node, stage by stage.
                 |                     |
            PULL_BACK_OFF           BACK_OFF -> RUNNING
 
-Each stage is entered by one function, which decides what is written and how long the stage lasts. Each
-step looks up the pod's fault again, so a removed fault has no effect from the next step on.
+Each stage has a function that starts it and decides what is written and how long the stage lasts. Each step
+reads the pod's fault again, so the removal of a fault takes effect with the next step.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SLOW_PULL_FACTOR = 10
 CREATE_SECONDS = 0.2
 READY_SECONDS = 0.7
 CRASH_SECONDS = 0.5
-RUN_SECONDS = 1.0  # runtime of a container that is not restarted
+RUN_SECONDS = 1.0  # run time of a container that is not restarted
 STOP_SECONDS = 1.0
 FLAKY_SECONDS = 5.0
 PROBE_SECONDS = 10.0
@@ -43,7 +43,7 @@ _STARTED_FAULTS = (PodFault.CRASH, PodFault.OOM)
 
 
 def advance(run: PodRun, situation: Situation) -> Transition:
-    """Move a pod whose stage is over to its next stage."""
+    """Move a pod whose stage has ended to its next stage."""
     return _NEXT[run.stage](run, situation)
 
 
@@ -129,12 +129,12 @@ def _with_pull_state(at: Situation, reason: str, text: Callable[[dict[str, Any]]
 
 
 def back_off(failures: int) -> float:
-    """Return the pause after this many failures in a row: 10 s, 20 s, 40 s, at most 300 s."""
+    """Return the delay after this many consecutive failures: 10 s, 20 s, 40 s and so on, up to 300 s."""
     return float(min(BACK_OFF_SECONDS * 2 ** (failures - 1), MAX_BACK_OFF_SECONDS))
 
 
 def _start(run: PodRun, at: Situation) -> Transition:
-    """Start the containers that are not running: all of them in a new pod, the crashed ones in an old one."""
+    """Start the containers that are not running: all in a new pod, the crashed ones in an old one."""
     run.stage = Stage.RUNNING
     run.pull_failures = 0
     messages: list[Message] = []
@@ -186,7 +186,7 @@ def _ends(at: Situation) -> bool:
 
 
 def _after_ready(run: PodRun, at: Situation) -> Transition:
-    """Move a ready pod to its next stage, which it reaches only if it has a fault or its containers exit."""
+    """Move a ready pod to its next stage, which requires a fault or containers that exit."""
     if at.has(*_STARTED_FAULTS):
         return _crash(run, at)
     if at.has(PodFault.NEVER_READY, PodFault.FLAKY):
@@ -239,7 +239,7 @@ def _complete(run: PodRun, at: Situation, *, exit_code: int, reason: str, phase:
 
 
 def _after_crash(run: PodRun, at: Situation) -> Transition:
-    """Restart at once the first time, and after a growing pause from then on."""
+    """Restart the containers at once after the first crash, and after a growing delay later."""
     if run.crashes <= 1 or not at.has(*_STARTED_FAULTS):
         return _start(run, at)
     run.stage = Stage.BACK_OFF
@@ -284,7 +284,7 @@ def _runs(pod: Object, container: dict[str, Any]) -> bool:
 
 
 def _end(run: PodRun, at: Situation) -> Transition:
-    """Report that the containers have stopped, and let the pod be removed."""
+    """Report that the containers have stopped, and remove the pod."""
     del run
     if is_pod_finished(at.pod) or not any(_runs(at.pod, container) for container in at.containers):
         return Transition(delete=True)

@@ -1,4 +1,4 @@
-"""The status that a kubelet writes: container states, conditions, phase. Every function is pure."""
+"""The status that a kubelet writes: container states, conditions and phase. Every function is pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _DONE = ("PodCompleted", "")
 
 
 def waiting(pod: Object, container: dict[str, Any], *, reason: str, message: str = "") -> Status:
-    """Return the status of a waiting container. Its terminated state, if any, becomes its lastState."""
+    """Return the status of a waiting container. If it had terminated, that state becomes its lastState."""
     state = {"reason": reason, **({"message": message} if message else {})}
     before = container_status(pod, container["name"])
     terminated = before["state"].get("terminated")
@@ -60,7 +60,7 @@ def terminated(pod: Object, container: dict[str, Any], *, exit_code: int, reason
 
 
 def container_status(pod: Object, name: str) -> Status:
-    """Return a container's status. If the pod has none yet, return that of a container that never started."""
+    """Return a container's status, or the status of a container that never started if there is none."""
     statuses: list[Status] = (pod.get("status") or {}).get("containerStatuses") or []
     untouched = {"name": name, "state": {}, "lastState": {}, "restartCount": 0, "imageID": ""}
     known = next((status for status in statuses if status["name"] == name), untouched)
@@ -93,7 +93,7 @@ def init_statuses(pod: Object, now: float) -> list[Status]:
 
 
 def with_containers(pod: Object, containers: Sequence[Status], now: float, **fields: Any) -> Object:
-    """Return a copy of pod with these container statuses, the resulting conditions, and additional fields."""
+    """Return a copy of pod with these container statuses, matching conditions and additional fields."""
     generation = pod["metadata"].get("generation", 1)
     status = {
         **(pod.get("status") or {}),
@@ -105,7 +105,7 @@ def with_containers(pod: Object, containers: Sequence[Status], now: float, **fie
 
 
 def _conditions(pod: Object, now: float) -> list[dict[str, Any]]:
-    """Return the five conditions that every pod on a node has, and then the conditions of other writers."""
+    """Return the five conditions of every pod on a node, followed by those that others have set."""
     done = pod["status"].get("phase") in ("Succeeded", "Failed")
     why = _DONE if done else _unready(pod)
     ready = not why[0]

@@ -1,8 +1,9 @@
 """
-How much of a ResourceQuota each object uses, and which quotas apply to the object.
+How much of a ResourceQuota each object uses, and which quotas apply to an object.
 
 Follows: kubernetes pkg/quota/v1/evaluator/core (pods.go, services.go, persistent_volume_claims.go) and the
-object count evaluator of apiserver. Differs: the scope VolumeAttributesClass applies to nothing.
+object count evaluator of apiserver. Differs: a quota with the scope VolumeAttributesClass applies to no
+object.
 """
 
 from __future__ import annotations
@@ -35,12 +36,12 @@ _TOGETHER: Final = frozenset(
     f"{prefix}{name}" for prefix in ("", "requests.", "limits.") for name in _COMPUTE
 )
 _NEEDED: Final = frozenset(name for name in _TOGETHER if "ephemeral" not in name)
-"""The resources that each container must set if a quota limits them."""
+"""The resources for which each container must set an amount if a quota limits them."""
 _OF_CLASS: Final = ".storageclass.storage.k8s.io/"
 
 
 def counted_collection(name: str) -> GroupResource | None:
-    """Return the collection whose objects use this resource of a quota, or None if nothing uses it."""
+    """Return the collection whose objects use a resource that a quota limits, or None if none does."""
     if name in _OLDER_NAMES:
         return GroupResource("", name)
     if name.startswith(_PREFIX):
@@ -54,10 +55,10 @@ def counted_collection(name: str) -> GroupResource | None:
 
 
 def usage(collection: GroupResource, obj: Object) -> Amounts:
-    """Return the amounts that an object uses, under every name that a quota may list."""
+    """Return the amounts that an object uses, under every name that a quota can limit."""
     plural, group = collection.plural, collection.group
     amounts = {f"{_PREFIX}{plural}.{group}" if group else f"{_PREFIX}{plural}": "1"}
-    if collection == PODS and is_pod_finished(obj):  # finished pods count only under the newer name
+    if collection == PODS and is_pod_finished(obj):  # finished pods count only as `count/pods`
         return amounts
     if not group and plural in _OLDER_NAMES:
         amounts[plural] = "1"
@@ -71,7 +72,7 @@ def usage(collection: GroupResource, obj: Object) -> Amounts:
 
 
 def grown(new: Amounts, old: Amounts) -> Amounts:
-    """Return the increases in the amounts that have grown."""
+    """Return the differences between new and old amounts, for those that have increased."""
     asked = {name: amount for name, amount in new.items() if parse_quantity(amount)}
     more = added((asked, {name: f"-{old[name]}" for name in asked if name in old}))
     return {name: amount for name, amount in more.items() if parse_quantity(amount) > 0}
@@ -159,7 +160,11 @@ def _crosses(rule: Mapping[str, Any]) -> bool:
 
 
 def lacking(hard: Mapping[str, Any], pod: Object) -> str:
-    """Return what a quota requires but containers lack (`limits.cpu for: a,b; memory for: b`), or ""."""
+    """
+    Return the amounts that a quota requires but containers do not set, or "" if none are missing.
+
+    For example: `limits.cpu for: a,b; memory for: b`.
+    """
     spec = pod["spec"]
     needed = sorted(_NEEDED.intersection(hard))
     if any(Resources.of(spec)):

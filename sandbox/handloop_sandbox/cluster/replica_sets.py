@@ -1,5 +1,5 @@
 """
-The ReplicaSet controller: it keeps the wanted number of pods, and counts them in the status.
+The ReplicaSet controller. It maintains the wanted number of pods, and counts them in the status.
 
 When there are too many pods, `doomed` chooses the ones to delete.
 Follows: kubernetes pkg/controller/replicaset/{replica_set,replica_set_utils}.go,
@@ -33,11 +33,11 @@ from handloop_sandbox.storage.stored import Object
 from handloop_sandbox.wire.label_selector import matches
 from handloop_sandbox.wire.resource import GroupResource
 
-_BURST = 500  # the most pods created or deleted per look: kube-controller-manager's BurstReplicas
+_BURST = 500  # maximum of pods created or deleted per sync, like kube-controller-manager's BurstReplicas
 
 
 class ReplicaSetController(PodOwnerController):
-    """Steps ReplicaSets when they or their pods have changed."""
+    """Syncs a ReplicaSet when it or one of its pods has changed."""
 
     collection = REPLICA_SETS
     kind = "ReplicaSet"
@@ -86,7 +86,7 @@ class ReplicaSetController(PodOwnerController):
 
 
 class ReplicationControllerController(ReplicaSetController):
-    """Does the same for ReplicationControllers. Their selector is a map, and their status lacks a counter."""
+    """The same for ReplicationControllers: their selector is a map, and terminatingReplicas is omitted."""
 
     collection = REPLICATION_CONTROLLERS
     kind = "ReplicationController"
@@ -104,7 +104,7 @@ class ReplicationControllerController(ReplicaSetController):
 
 
 def _related(view: View, replica_set: Object) -> list[Object]:
-    """Return the active pods of every ReplicaSet of the same Deployment."""
+    """Return the active pods of all ReplicaSets that belong to the same Deployment."""
     owner = controller_of(replica_set)
     siblings = [replica_set]
     if owner is not None:
@@ -123,7 +123,11 @@ def _counted(
     failure: tuple[str, str] | None,
     now: float,
 ) -> dict[str, Any]:
-    """Return the status with counts of active pods; failure is the (reason, message) of a refused create."""
+    """
+    Return the status with the counts of active pods.
+
+    failure is the (reason, message) of a refused create, or None.
+    """
     labels = replica_set["spec"]["template"]["metadata"].get("labels") or {}
     counters = {
         "fullyLabeledReplicas": sum(
@@ -165,7 +169,7 @@ _PHASES = {"Pending": 0, "Unknown": 1, "Running": 2}
 
 
 def doomed(pods: Sequence[Object], count: int, related: Sequence[Object]) -> list[Object]:
-    """Return the pods to delete, the least valuable first; related holds all pods of the same Deployment."""
+    """Return the pods to delete, least valuable first. related holds all pods of the same Deployment."""
     crowd = Counter(node for pod in related if (node := pod["spec"].get("nodeName")))
     youngest_first = sorted(pods, key=lambda pod: pod["metadata"]["name"])
     youngest_first.sort(key=_times, reverse=True)
@@ -173,7 +177,10 @@ def doomed(pods: Sequence[Object], count: int, related: Sequence[Object]) -> lis
 
 
 def _value(pod: Object, crowd: Counter[str]) -> tuple[Any, ...]:
-    """Return a pod's value as a sort key of these parts: assigned, running, ready, costly, alone, stable."""
+    """
+    Return a sort key for a pod's value: bound, running, ready, high deletion cost, few pods of the Deployment
+    on its node, few restarts.
+    """
     node = pod["spec"].get("nodeName", "")
     status = pod.get("status") or {}
     restarts = max((entry["restartCount"] for entry in status.get("containerStatuses") or ()), default=0)

@@ -1,5 +1,5 @@
 """
-ResourceQuotas: how much of each is used, and the controller that writes these amounts to its status.
+The usage of ResourceQuotas, and the controller that writes it to their status.
 
 Follows: kubernetes pkg/controller/resourcequota, apiserver pkg/admission/plugin/resourcequota/controller.go.
 """
@@ -21,7 +21,7 @@ QUOTAS: Final = GroupResource("", "resourcequotas")
 
 
 def used(state: State, quota: Object, among: Container[str] | None = None) -> Amounts:
-    """Return how much of a quota its namespace uses, by resource name. Args: among restricts the names."""
+    """Return how much of a quota is used, by resource name. among, if given, restricts the names."""
     counted = (name for name in sorted(_hard(quota)) if among is None or name in among)
     names = {name: counted_collection(name) for name in counted}
     total: dict[str, str] = {name: "0" for name, collection in names.items() if collection is not None}
@@ -34,11 +34,11 @@ def used(state: State, quota: Object, among: Container[str] | None = None) -> Am
 
 def exceeded(state: State, quota: Object, more: Amounts) -> Mapping[str, str] | None:
     """
-    Return the amounts that would exceed a quota if this much more were used.
+    Check whether the additional use of `more` would exceed a quota.
 
-    Returns: None if nothing would exceed it, else the requested, used and limited amounts as strings.
+    Returns: None if it would not, else the requested, used and limited amounts that conflict, as strings.
     """
-    hard, present = _hard(quota), used(state, quota, among=more)  # a ConfigMap does not need the pods
+    hard, present = _hard(quota), used(state, quota, among=more)  # no need to count pods for a ConfigMap
     beyond = [
         name
         for name, amount in sorted(more.items())
@@ -62,12 +62,12 @@ _Key = tuple[str, str]
 
 class ResourceQuotaController(KeyedController[_Key]):
     """
-    Recounts quotas after changes in their namespaces.
+    Recalculates a quota's usage after any change in its namespace.
 
     State: _quotas holds the names of each namespace's quotas.
     """
 
-    interests: frozenset[GroupResource] | None = None  # a quota may limit any collection
+    interests: frozenset[GroupResource] | None = None  # a quota can limit any collection
 
     def __init__(self, pace: Pace) -> None:
         super().__init__(pace)
@@ -82,7 +82,7 @@ class ResourceQuotaController(KeyedController[_Key]):
                 names.discard(change.name)
             else:
                 names.add(change.name)
-        # an update can change the usage too: the pod may have finished
+        # an update can change the usage too, for example when a pod finishes
         for name in self._quotas.get(namespace, ()):
             self._dirty.mark((namespace, name), now + self._pace.seconds(_REACTION_SECONDS))
 

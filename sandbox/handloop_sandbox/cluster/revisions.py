@@ -1,9 +1,10 @@
 """
-The history of a Deployment in its ReplicaSets: template hashes, revision numbers, annotations.
+The revision history of a Deployment, stored in its ReplicaSets: template hashes, revision numbers and
+annotations.
 
-A ReplicaSet is named by a hash of its pod template as Go's spew prints it (`dump`): member types in
-parentheses, members in the order of declaration, absent ones as zero values, and keys sorted. A template
-therefore has the same hash as in a real cluster of that version.
+A ReplicaSet's name contains a hash of its pod template, printed as Go's spew does (see `dump`): types of
+members in parentheses, members in the order of declaration, absent ones as zero values, and map keys sorted.
+A template therefore has the same hash as in a real cluster of the same version.
 Follows: kubernetes pkg/controller/deployment/util/deployment_util.go, pkg/controller ComputeHash,
 k8s.io/utils/dump ForHash and go-spew's `%#v`.
 """
@@ -42,7 +43,7 @@ def _types() -> _Types:
 
 
 def dump(template: Mapping[str, Any]) -> str:
-    """Return the text of a pod template, as spew prints it."""
+    """Return a pod template as text, in the format of Go's spew."""
     return _with_type(ROOT, template)
 
 
@@ -51,7 +52,7 @@ def _with_type(go_type: str, value: Any) -> str:
 
 
 def _shown(go_type: str) -> str:
-    """Return a type's name as Go prints it: the last part of its package path, then the name of the type."""
+    """Return a type's name as Go prints it: the last part of its package path, and the type's name."""
     prefix_end = max(go_type.rfind("*"), go_type.rfind("]")) + 1
     prefix, name = go_type[:prefix_end], go_type[prefix_end:]
     if prefix.startswith("map["):
@@ -145,7 +146,7 @@ _COUNT_BYTES = 8
 
 
 def template_hash(template: Mapping[str, Any], collisions: int | None = None) -> str:
-    """Return a hash of up to ten characters that are safe in names. The collision count is hashed, too."""
+    """Return the hash of a template and the collision count: up to ten characters that are safe in names."""
     counted = b"" if collisions is None else collisions.to_bytes(_COUNT_BYTES, "little")
     digest = _FNV_OFFSET
     for byte in dump(template).encode() + counted:
@@ -154,12 +155,12 @@ def template_hash(template: Mapping[str, Any], collisions: int | None = None) ->
 
 
 def safe_hash(digest: int) -> str:
-    """Return a number as characters that are safe in names (apimachinery util/rand.SafeEncodeString)."""
+    """Return a number as characters that are safe in names, like apimachinery's rand.SafeEncodeString."""
     return "".join(NAME_SUFFIX_ALPHABET[ord(digit) % len(NAME_SUFFIX_ALPHABET)] for digit in str(digest))
 
 
 def same_template(first: Mapping[str, Any], second: Mapping[str, Any]) -> bool:
-    """Return whether two pod templates are equal, except for the hash label."""
+    """Return whether two pod templates are equal, apart from the hash label."""
     return _without_hash(first) == _without_hash(second)
 
 
@@ -170,7 +171,7 @@ def _without_hash(template: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def find_new(deployment: Object, replica_sets: Sequence[Object]) -> Object | None:
-    """Return the oldest ReplicaSet with the Deployment's template."""
+    """Return the oldest ReplicaSet with the Deployment's template, or None."""
     template = deployment["spec"]["template"]
     return next((rs for rs in by_age(replica_sets) if same_template(rs["spec"]["template"], template)), None)
 
@@ -187,7 +188,7 @@ def max_revision(replica_sets: Sequence[Object]) -> int:
 
 
 def with_annotations(obj: Object, annotations: Mapping[str, str]) -> Object:
-    """Return a copy of obj with these annotations added, or obj if it already has them all."""
+    """Return a copy of obj with these annotations added, or obj itself if it already has them all."""
     present = obj["metadata"].get("annotations") or {}
     merged = {**present, **annotations}
     if merged == present:
@@ -196,16 +197,16 @@ def with_annotations(obj: Object, annotations: Mapping[str, str]) -> Object:
 
 
 def size_annotations(bounds: Bounds) -> dict[str, str]:
-    """Return the annotations that record the Deployment's size, for scaling a ReplicaSet during a rollout."""
+    """Return the annotations that record the Deployment's size. A resize during a rollout needs them."""
     return {DESIRED_REPLICAS: str(bounds.replicas), MAX_REPLICAS: str(bounds.most)}
 
 
 def new_annotations(deployment: Object, existing: Object | None, revision: int) -> dict[str, str]:
     """
-    Return the annotations for the new ReplicaSet: those of the Deployment, and its own revision.
+    Return the annotations for the new ReplicaSet: the Deployment's annotations and its own revision.
 
-    A revision never goes down. An old ReplicaSet that becomes the new one again gets the next number, and its
-    earlier numbers stay in its history.
+    A revision number never decreases. If an old ReplicaSet becomes the new one again, it gets the next
+    number, and its earlier numbers are kept in its history.
     """
     copied = deployment["metadata"].get("annotations") or {}
     annotations = {key: value for key, value in copied.items() if key not in _NOT_COPIED}
@@ -226,7 +227,7 @@ def _history(replica_set: Object, former: int) -> str:
 
 
 def new_replica_set(deployment: Object, *, replicas: int, annotations: Mapping[str, str]) -> Object:
-    """Return the ReplicaSet to create for a Deployment's template, as it is sent to the API."""
+    """Return the ReplicaSet to create for a Deployment's template, before the API server adds defaults."""
     spec = deployment["spec"]
     hashed = template_hash(spec["template"], (deployment.get("status") or {}).get("collisionCount"))
     metadata = spec["template"].get("metadata") or {}
@@ -253,7 +254,7 @@ def new_replica_set(deployment: Object, *, replicas: int, annotations: Mapping[s
 
 
 def expendable(deployment: Object, old: Sequence[Object]) -> list[Object]:
-    """Return the old, empty ReplicaSets that exceed revisionHistoryLimit, lowest revision first."""
+    """Return the empty old ReplicaSets beyond revisionHistoryLimit, lowest revision first."""
     limit = deployment["spec"].get("revisionHistoryLimit")
     if limit is None:
         return []

@@ -1,7 +1,8 @@
 """
-The aggregation of cluster roles: a role gets the rules of all roles that its aggregationRule selects.
+The aggregation of cluster roles. A role receives the rules of all roles that its aggregationRule selects.
 
-Follows: kubernetes pkg/controller/clusterroleaggregation. Differs: its writes are updates, not applies.
+Follows: kubernetes pkg/controller/clusterroleaggregation. Differs: it writes with updates, not with
+server-side apply.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ _REACTION_SECONDS: Final = 0.1
 
 
 class RoleAggregationController(KeyedController[str]):
-    """Writes the rules of aggregated roles after any cluster role has changed."""
+    """Updates the rules of aggregated roles after any cluster role has changed."""
 
     name = "clusterrole-aggregation-controller"
     interests: frozenset[GroupResource] | None = frozenset({CLUSTER_ROLES})
@@ -41,13 +42,13 @@ class RoleAggregationController(KeyedController[str]):
         return [Write.of("update", CLUSTER_ROLES, {**role, "rules": rules or None})]
 
     def _has_written(self, role: Object) -> bool:
-        """Return whether this controller wrote the rules; other rules stay until a role is selected."""
+        """Return whether this controller wrote the rules. Other rules remain until a role is selected."""
         managers = role["metadata"].get("managedFields") or ()
         return any(entry["manager"] == self.name for entry in managers)
 
 
 def _aggregated(view: View, name: str, selectors: list[Any]) -> list[Any]:
-    """Return the rules of the roles that each selector selects, in order of role names, each rule once."""
+    """Return the selected roles' rules without duplicates, in the order of selectors and role names."""
     found: list[Any] = []
     for selector in selectors:
         for role in view.state.list(CLUSTER_ROLES):

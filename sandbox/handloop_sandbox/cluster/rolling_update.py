@@ -1,7 +1,8 @@
 """
 The arithmetic of a rollout: the next sizes of the new and old ReplicaSets. Every function is pure.
+
 Follows: kubernetes pkg/controller/deployment/rolling.go and util/deployment_util.go. Differs: available
-replicas that a ReplicaSet was already told to remove are not counted, so a status that lags behind never
+replicas that a ReplicaSet has already been told to remove are not counted, so an outdated status never
 reduces availability.
 """
 
@@ -25,7 +26,7 @@ class Resize(NamedTuple):
 
 
 class Bounds(NamedTuple):
-    """The bounds of a Deployment: how many replicas are wanted, and how many more or fewer are allowed."""
+    """How many replicas a Deployment wants, and how many more or fewer are allowed."""
 
     replicas: int
     max_surge: int
@@ -33,7 +34,7 @@ class Bounds(NamedTuple):
 
     @property
     def most(self) -> int:
-        """The most pods allowed, old and new together."""
+        """The maximum number of pods, old and new together."""
         return self.replicas + self.max_surge
 
     @property
@@ -43,7 +44,7 @@ class Bounds(NamedTuple):
 
 
 def scaled(value: int | str | None, total: int, *, round_up: bool) -> int:
-    """Return the value of an IntOrString. `25%` is taken of total and rounded up or down; None is 0."""
+    """Return the value of an IntOrString. A percentage of total is rounded up or down. None becomes 0."""
     if value is None or isinstance(value, int):
         return value or 0
     share = int(value.removesuffix("%")) * total / 100
@@ -51,7 +52,7 @@ def scaled(value: int | str | None, total: int, *, round_up: bool) -> int:
 
 
 def bounds_of(deployment: Object) -> Bounds:
-    """Return the bounds of a Deployment; a strategy without rolling updates has no slack."""
+    """Return the bounds of a Deployment. Without rolling updates, surge and unavailability are 0."""
     replicas = spec_replicas(deployment)
     strategy: dict[str, Any] = deployment["spec"].get("strategy") or {}
     if strategy.get("type", "RollingUpdate") != "RollingUpdate":
@@ -60,7 +61,7 @@ def bounds_of(deployment: Object) -> Bounds:
     surge = scaled(rolling.get("maxSurge", "25%"), replicas, round_up=True)
     unavailable = scaled(rolling.get("maxUnavailable", "25%"), replicas, round_up=False)
     if surge == 0 and unavailable == 0:
-        unavailable = 1  # if both round to 0, the rollout can never take a step
+        unavailable = 1  # if both were 0, the rollout would be stuck
     return Bounds(replicas, surge, min(unavailable, replicas))
 
 
@@ -75,7 +76,7 @@ def total_status(replica_sets: Sequence[Object], field: str) -> int:
 
 
 def size_of_new(bounds: Bounds, *, new: int, total: int) -> int:
-    """Return the next size of the new ReplicaSet from its current size and the total of all sizes."""
+    """Return the next size of the new ReplicaSet. total is the sum of all current sizes."""
     if new > bounds.replicas:
         return bounds.replicas
     room = bounds.most - total
@@ -86,8 +87,8 @@ def shrink_old(bounds: Bounds, new: Object, old: Sequence[Object]) -> list[Resiz
     """
     Return the steps that remove old replicas, oldest ReplicaSet first.
 
-    Unavailable replicas go first, because that does not reduce availability, and then as many available ones
-    as the bounds allow.
+    Unavailable replicas are removed first, because that does not reduce availability. Then available ones are
+    removed, as far as the bounds allow.
     """
     if total_replicas(old) == 0:
         return []
@@ -104,7 +105,7 @@ def shrink_old(bounds: Bounds, new: Object, old: Sequence[Object]) -> list[Resiz
 
 
 def _take(ordered: Sequence[Object], sizes: dict[str, int], most: int, *, keep: str = "") -> list[Resize]:
-    """Remove up to `most` replicas, set by set. No set shrinks below the status counter that keep names."""
+    """Remove up to `most` replicas, ReplicaSet by ReplicaSet. Each keeps at least its counter `keep`."""
     steps: list[Resize] = []
     for replica_set in ordered:
         name = replica_set["metadata"]["name"]
@@ -118,7 +119,7 @@ def _take(ordered: Sequence[Object], sizes: dict[str, int], most: int, *, keep: 
 
 
 def by_age(replica_sets: Sequence[Object]) -> list[Object]:
-    """Return the ReplicaSets, oldest first, and by name if the times are equal."""
+    """Return the ReplicaSets, oldest first. Those with equal times are sorted by name."""
     return sorted(replica_sets, key=lambda rs: (rs["metadata"]["creationTimestamp"], rs["metadata"]["name"]))
 
 
@@ -129,9 +130,11 @@ def active(replica_sets: Sequence[Object]) -> list[Object]:
 
 def proportional(bounds: Bounds, replica_sets: Sequence[Object], *, status_replicas: int) -> list[Resize]:
     """
-    Distribute a change to spec.replicas during a rollout among the active ReplicaSets, in proportion to size.
+    Distribute a change of spec.replicas during a rollout among the active ReplicaSets, in proportion to their
+    sizes.
 
-    The largest gets what rounding leaves over. Among equals, the newer one grows and the older one shrinks.
+    The largest ReplicaSet receives the rounding difference. Among equal ones, the newer one grows and the
+    older one shrinks.
     """
     allowed = bounds.most if bounds.replicas > 0 else 0
     to_add = allowed - total_replicas(replica_sets)
@@ -160,4 +163,4 @@ def _share(bounds: Bounds, replica_set: Object, status_replicas: int) -> int:
 
 
 def _round(value: float) -> int:
-    return floor(value + 0.5)  # rounds half away from zero, not to even
+    return floor(value + 0.5)  # rounds half up, not to even

@@ -1,5 +1,5 @@
 """
-The next writes for a Deployment: one look at it, and the decisions that follow.
+The next writes for a Deployment, decided from its current state.
 
 Follows: kubernetes pkg/controller/deployment/{deployment_controller,sync,rolling,recreate}.go.
 """
@@ -32,15 +32,15 @@ from handloop_sandbox.cluster.workloads import (
 from handloop_sandbox.storage.stored import Object
 
 Tell = Callable[[Object, str], Write]
-"""(Deployment, message) -> the write of a ScalingReplicaSet Event."""
+"""Called with a Deployment and a message. Returns: the write of a ScalingReplicaSet Event."""
 
 
 class Rollout:
     """
-    The decisions of one look at a Deployment.
+    Decides the next writes for a Deployment.
 
-    old_pods_run tells whether pods of the old ReplicaSets still exist (Recreate waits for them). taken tells
-    whether a ReplicaSet name is in use. stuck means that the progress deadline has passed.
+    old_pods_run returns whether pods of the old ReplicaSets still run (Recreate waits for them). taken
+    returns whether a ReplicaSet name is in use. stuck is True if the progress deadline has passed.
     State: deployment, new and old already reflect `writes`. Arguments are never modified.
     """
 
@@ -92,7 +92,7 @@ class Rollout:
             self._write_status(statuses.with_condition(status, finding, self._now))
 
     def _is_resized(self) -> bool:
-        """Return whether spec.replicas changed since the ReplicaSets were last sized."""
+        """Return whether spec.replicas has changed since the ReplicaSets were last resized."""
         desired = (_annotations(rs).get(revisions.DESIRED_REPLICAS) for rs in active(self._all))
         return any(text is not None and int(text) != self._bounds.replicas for text in desired)
 
@@ -129,7 +129,7 @@ class Rollout:
         self._write_progress()
 
     def _resize(self) -> None:
-        """Apply spec.replicas without continuing the rollout, for paused and scaled Deployments."""
+        """Apply spec.replicas to a paused or resized Deployment, without continuing the rollout."""
         self._sync_new(create=False)
         for step in self._resizes():
             self._scale(step)
@@ -151,14 +151,21 @@ class Rollout:
         )
 
     def _active_or_latest(self) -> Object | None:
-        """Return the ReplicaSet with replicas (None if several have any), else the new or youngest one."""
+        """
+        Return the only ReplicaSet that has replicas.
+
+        If none has any, return the new or else the youngest one. If several do, return None.
+        """
         sized = active(self._all)
         if len(sized) > 1 or not self._all:
             return None
         return sized[0] if sized else self.new or max(self._all, key=_age)
 
     def _is_saturated(self) -> bool:
-        """Return whether the new ReplicaSet has everything that the Deployment asks for."""
+        """
+        Return whether the new ReplicaSet has all the replicas that the Deployment wants, all of them
+        available.
+        """
         if self.new is None:
             return False
         wanted = self._bounds.replicas
@@ -198,7 +205,7 @@ class Rollout:
             self._write_collision()
             return
         self.writes.append(Write.of("create", REPLICA_SETS, new))
-        # The API will store it in this form, as the youngest ReplicaSet of all.
+        # The API server will store it like this, as the youngest of all ReplicaSets.
         self.new = {
             **new,
             "metadata": {**new["metadata"], "creationTimestamp": "9999"},
@@ -213,7 +220,7 @@ class Rollout:
             self._announce(f"Scaled up replica set {name} from 0 to {replicas}")
 
     def _write_collision(self) -> None:
-        """Count a collision: another ReplicaSet has the name, so the next look has to use another hash."""
+        """Count a collision: another ReplicaSet has the name. The next sync will use another hash."""
         status = self.deployment.get("status") or {}
         self._write_status({**status, "collisionCount": int(status.get("collisionCount") or 0) + 1})
 

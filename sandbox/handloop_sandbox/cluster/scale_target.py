@@ -16,11 +16,11 @@ from handloop_sandbox.wire.resource import ScalePaths, ServedResource
 
 
 class NoScaleError(Exception):
-    """The target cannot be scaled; the message is the one from kube-controller-manager."""
+    """The target cannot be scaled. The message equals that of kube-controller-manager."""
 
 
 class ScaleTarget(NamedTuple):
-    """An object with its desired number of replicas; selector is in query form."""
+    """An object to scale, with its wanted number of replicas. selector is in query form (`app=a`)."""
 
     resource: ServedResource
     object: Object
@@ -29,13 +29,13 @@ class ScaleTarget(NamedTuple):
 
     @property
     def paths(self) -> ScalePaths:
-        """The paths of the target's replicas and selector."""
+        """The paths of the replicas and the selector in the target's kind."""
         assert self.resource.scale_paths is not None
         return self.resource.scale_paths
 
 
 def find(view: View, namespace: str, reference: Mapping[str, Any]) -> ScaleTarget:
-    """Return the target of a scaleTargetRef. Raises: NoScaleError."""
+    """Return the target of a scaleTargetRef. Raises: NoScaleError if it cannot be scaled."""
     group = reference.get("apiVersion", "").rpartition("/")[0]
     kind, name = reference["kind"], reference["name"]
     resource = next((r for r in view.catalog.resources if (r.group, r.kind) == (group, kind)), None)
@@ -81,7 +81,7 @@ def _at(obj: Any, path: str) -> Any:
 
 
 def with_value(obj: Object, path: str, value: int) -> Object:
-    """Return a copy of an object with a value at a path (`.spec.replicas`)."""
+    """Return a copy of an object with a new value at a path such as `.spec.replicas`."""
     first, _, rest = path.removeprefix(".").partition(".")
     inner = obj.get(first)
     below = inner if isinstance(inner, dict) else {}

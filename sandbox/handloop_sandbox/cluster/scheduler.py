@@ -1,8 +1,8 @@
 """
 The simulated scheduler, which binds pods to the nodes in turn.
 
-It honours nodeSelector, cordoned nodes, scheduling gates and the fault `unschedulable`. It ignores resources,
-taints and affinities.
+It respects nodeSelector, cordoned nodes, scheduling gates and the fault `unschedulable`. It ignores
+resources, taints and affinities.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ _Key = tuple[str, str]
 
 class Scheduler(KeyedController[_Key]):
     """
-    Binds every pod that has no node and names the default scheduler.
+    Binds each pod that has no node and whose schedulerName is that of the default scheduler.
 
-    State: _unbound holds the (namespace, name) of pods without a node. _turn counts bindings so that the
+    State: _unbound holds the (namespace, name) of pods without a node. _turn counts the bindings, so that the
     nodes take turns.
     """
 
     name = "kube-scheduler"
-    interests: frozenset[GroupResource] | None = None  # a fault may be set on any owner
+    interests: frozenset[GroupResource] | None = None  # any owner can have a fault annotation
 
     def __init__(self, pace: Pace) -> None:
         super().__init__(pace)
@@ -112,7 +112,7 @@ def _wants_node(pod: Object) -> bool:
 
 
 def _asks_anew(change: Change) -> bool:
-    """Return whether any part of the pod that affects scheduling has changed."""
+    """Return whether a part of the pod that affects scheduling has changed."""
     if change.old is None:
         return True
     old, new = change.old.object, change.new.object
@@ -127,7 +127,7 @@ def _reopened(change: Change) -> bool:
 
 def _fits(pod: Object, node: Object) -> bool:
     if target := daemon_node(pod):
-        return bool(node["metadata"]["name"] == target)  # its controller has checked the node
+        return bool(node["metadata"]["name"] == target)  # the DaemonSet controller has checked the node
     labels: dict[str, str] = node["metadata"].get("labels") or {}
     wanted: dict[str, str] = pod["spec"].get("nodeSelector") or {}
     return is_schedulable(node) and all(labels.get(key) == value for key, value in wanted.items())

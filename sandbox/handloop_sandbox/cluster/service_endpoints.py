@@ -1,5 +1,5 @@
 """
-The controller of the objects that point to a Service's pods: its EndpointSlice and its Endpoints.
+The controller for a Service's EndpointSlice and Endpoints, which contain the addresses of its pods.
 
 Follows: kubernetes pkg/controller/endpointslice and pkg/controller/endpoint.
 """
@@ -27,9 +27,9 @@ _Key = tuple[str, str]
 
 class ServiceEndpointsController(KeyedController[_Key]):
     """
-    Maintains the slice and the Endpoints of every Service with a selector.
+    Maintains the EndpointSlice and the Endpoints of every Service that has a selector.
 
-    State: two indexes, which are updated with every change to a Service or pod.
+    State: two indexes, which are updated after every change to a Service or pod.
     """
 
     interests: frozenset[GroupResource] | None = frozenset({SERVICES, PODS, ENDPOINT_SLICES, ENDPOINTS})
@@ -40,7 +40,7 @@ class ServiceEndpointsController(KeyedController[_Key]):
         self._pods = LabelIndex()
 
     def refused(self, write: Write, status: Status, now: float) -> None:
-        """Look again."""
+        """Sync the Service again later."""
         del status
         service: str | None = write.name
         if write.group_resource == ENDPOINT_SLICES and write.object:
@@ -67,7 +67,7 @@ class ServiceEndpointsController(KeyedController[_Key]):
             yield from self._selecting(change)
 
     def _selecting(self, change: Change) -> Iterator[_Key]:
-        """Yield the Services that select a pod or used to, if the change affects what a slice shows."""
+        """Yield the Services that select the pod or selected it before, if their slices must change."""
         old = change.old.object if change.old else None
         pod = change.new.object
         if old is not None and change.type is ChangeType.MODIFIED and _shown(old) == _shown(pod):
@@ -80,7 +80,7 @@ class ServiceEndpointsController(KeyedController[_Key]):
     def _sync(self, view: View, key: _Key, now: float) -> list[Write]:
         del now
         service = view.state.get(SERVICES, *key)
-        if service is None:  # Endpoints have no owner, so nothing else deletes them
+        if service is None:  # Endpoints have no owner, so the garbage collector does not delete them
             left = view.state.get(ENDPOINTS, *key)
             return [] if left is None or is_deleting(left) else [Write.of("delete", ENDPOINTS, left)]
         selector = service["spec"].get("selector")

@@ -1,9 +1,10 @@
 """
-The StatefulSet controller: numbered pods, created one after another, their claims, and updates (last pod
-first).
+The StatefulSet controller. It creates numbered pods in order, with their claims, and updates the last pod
+first.
 
 Follows: kubernetes pkg/controller/statefulset/{stateful_set_control,stateful_set_utils}.go. Differs: claims
-stay when the set shrinks or goes, whatever persistentVolumeClaimRetentionPolicy says; maxUnavailable is 1.
+remain when the StatefulSet shrinks or is deleted, whatever its persistentVolumeClaimRetentionPolicy;
+maxUnavailable is 1.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ _INDEX: Final = "apps.kubernetes.io/pod-index"
 
 
 class _Set(NamedTuple):
-    """A StatefulSet, its revisions in use, its pods by ordinal, and which of them are available."""
+    """A StatefulSet, its revisions in use, its pods by ordinal, and the names of its available pods."""
 
     object: Object
     history: History
@@ -65,12 +66,12 @@ class _Set(NamedTuple):
         return bool(self.object["spec"].get("podManagementPolicy", "OrderedReady") == "OrderedReady")
 
     def is_healthy(self, pod: Object) -> bool:
-        """Return whether the pod is healthy. Only then may the next one be changed."""
+        """Return whether the pod is available and is not being deleted."""
         return pod["metadata"]["name"] in self.available and not is_deleting(pod)
 
 
 class StatefulSetController(PodOwnerController):
-    """Steps StatefulSets when they or their pods have changed."""
+    """Syncs a StatefulSet when it or one of its pods has changed."""
 
     collection = STATEFUL_SETS
     kind = "StatefulSet"
@@ -135,7 +136,7 @@ def _hash(owner: Object) -> str:
 
 
 def _ordinal(owner: Object, pod: Object) -> int | None:
-    """Return the ordinal in a pod's name, or None if the name does not fit this owner."""
+    """Return the ordinal in a pod's name, or None if the name does not match this owner."""
     parent, _, number = pod["metadata"]["name"].rpartition("-")
     return int(number) if parent == owner["metadata"]["name"] and number.isdecimal() else None
 
@@ -155,7 +156,7 @@ def _missing(whole: _Set) -> Iterator[int]:
 
 
 def _expendable_pods(whole: _Set) -> Iterator[Object]:
-    """Yield the pods to delete now: finished ones, those beyond the set's size, and those to update."""
+    """Yield the pods to delete now: finished ones, surplus ones, and those to update."""
     wanted = [whole.pods[ordinal] for ordinal in whole.ordinals if ordinal in whole.pods]
     for pod in wanted:
         if is_pod_finished(pod) and not is_deleting(pod):
@@ -175,7 +176,7 @@ def _expendable_pods(whole: _Set) -> Iterator[Object]:
 
 
 def _outdated(whole: _Set) -> Iterator[Object]:
-    """Yield the next pod of an old revision, from the last to the partition; stop at an unhealthy pod."""
+    """Yield the next pod to update, from the last ordinal down to the partition. Stop at an unhealthy pod."""
     strategy = whole.object["spec"].get("updateStrategy") or {}
     if strategy.get("type", "RollingUpdate") != "RollingUpdate":
         return

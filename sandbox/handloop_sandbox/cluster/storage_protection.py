@@ -1,10 +1,12 @@
 """
-The protection of storage that is in use: a deleted claim stays while a pod uses it, a deleted volume while it
-is bound, and a deleted VolumeAttributesClass while a claim or a volume names it.
+Protects storage from deletion while it is in use.
 
-A pod uses its claims from the time when it is bound to a node until it is gone, even if it has finished.
+A deleted claim remains while a pod uses it, a deleted volume while it is bound, and a deleted
+VolumeAttributesClass while a claim or a volume refers to it.
+A pod uses its claims from its binding to a node until its removal, even if it has finished.
 Follows: kubernetes pkg/controller/volume/pvcprotection and pvprotection. Differs: a finalizer that a client
-removed is not added again; claims of ephemeral volumes, which nothing creates, are ignored.
+has removed is not added again; claims of ephemeral volumes are ignored, because the sandbox does not create
+them.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ _Key = tuple[GroupResource, str, str]
 
 
 class StorageProtectionController(KeyedController[_Key]):
-    """Handles objects that are being deleted, and the claims of pods that are gone."""
+    """Releases deleted objects that are no longer in use."""
 
     interests: frozenset[GroupResource] | None = frozenset({*PROTECTIONS, PODS})
 

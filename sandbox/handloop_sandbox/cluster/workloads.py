@@ -1,4 +1,4 @@
-"""Collections of the simulated workloads, and queries about their objects that several controllers share."""
+"""The collections of workloads, and queries about their objects that several controllers share."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PODS = GroupResource("", "pods")
 
 
 def is_deleting(obj: Object) -> bool:
-    """Return whether an object waits for its finalizers or its grace period."""
+    """Return whether an object is being deleted, but waits for its finalizers or its grace period."""
     return bool(obj["metadata"].get("deletionTimestamp"))
 
 
@@ -32,14 +32,14 @@ def finalizers_of(obj: Object) -> list[str]:
 
 
 def without_finalizer(obj: Object, name: str) -> Object:
-    """Return a copy of an object without this finalizer. If no other is left, the field is omitted."""
+    """Return a copy of an object without this finalizer. An empty list of finalizers is omitted."""
     metadata = {key: value for key, value in obj["metadata"].items() if key != "finalizers"}
     left = [finalizer for finalizer in finalizers_of(obj) if finalizer != name]
     return {**obj, "metadata": {**metadata, "finalizers": left} if left else metadata}
 
 
 def spec_replicas(obj: Object) -> int:
-    """Return how many replicas are wanted, or 1 if the field is absent."""
+    """Return the wanted number of replicas. The default is 1."""
     wanted = obj["spec"].get("replicas")
     return 1 if wanted is None else int(wanted)
 
@@ -50,7 +50,7 @@ def status_count(obj: Object, field: str) -> int:
 
 
 def condition(obj: Object, condition_type: str) -> dict[str, Any] | None:
-    """Return the condition of that type in the status."""
+    """Return the condition of this type in the status, or None."""
     conditions = (obj.get("status") or {}).get("conditions") or ()
     return next((entry for entry in conditions if entry["type"] == condition_type), None)
 
@@ -67,18 +67,19 @@ def is_pod_finished(pod: Object) -> bool:
 
 
 def is_pod_active(pod: Object) -> bool:
-    """Return whether a pod counts as a replica: neither finished nor being deleted."""
+    """Return whether a pod counts as a replica, because it is neither finished nor being deleted."""
     return not is_pod_finished(pod) and not is_deleting(pod)
 
 
-MAX_GENERATIONS = 10  # owner references can form a circle
+MAX_GENERATIONS = 10  # a limit, because owner references can form a cycle
 
 
 def lineage(state: State, pod: Object) -> Iterator[Object]:
     """
     Yield the pod and its controllers, nearest first.
 
-    The ReplicaSets of a Deployment are skipped: they keep annotations that the Deployment no longer has.
+    A ReplicaSet that a Deployment controls is skipped, because it keeps annotations that the Deployment no
+    longer has.
     """
     obj, place = pod, PODS
     for _ in range(MAX_GENERATIONS):

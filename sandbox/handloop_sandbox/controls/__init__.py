@@ -1,1 +1,1 @@
-"""Requests with which a test controls the sandbox: ending Jobs, fixtures, the clock, faults, a reset."""
+"""Requests with which a test controls the sandbox: ended Jobs, fixtures, the clock, faults and a reset."""

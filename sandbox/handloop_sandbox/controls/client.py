@@ -1,4 +1,4 @@
-"""Requests that the controls make to the sandbox's API, as the user who called the control."""
+"""Requests that the controls send to the sandbox's API as the user who called the control."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from handloop_sandbox.wire.status import StatusError, failure
 Object = dict[str, Any]
 
 MANAGER: Final = "sandbox-fixture"
-"""The field manager of the controls' writes, and their user agent."""
+"""The field manager of the controls' writes, and the user agent of their requests."""
 _FAILURES: Final = 400
 
 
 class Place(NamedTuple):
-    """The path of an object, and whether its status has a separate path."""
+    """The path of an object, and whether its status has a path of its own."""
 
     path: str
     has_status: bool
 
 
 class Client:
-    """Sends requests with the token that the request to the control carried."""
+    """Sends requests with the token of the control's own request."""
 
     def __init__(self, machine: Machine, asked: Request) -> None:
         self._machine = machine
@@ -39,15 +39,15 @@ class Client:
             self._headers["authorization"] = token
 
     def get(self, path: str) -> Object:
-        """Return the JSON at a path. Raises: StatusError, with the server's Status."""
+        """Return the JSON at a path. Raises: StatusError with the server's Status if it refuses."""
         return self._sent("GET", path)
 
     def patch(self, path: str, body: Object, content_type: str) -> Object:
-        """Patch an object. An apply is forced over other field managers. Raises: StatusError."""
+        """Patch an object. An apply takes over conflicting fields. Raises: StatusError if it is refused."""
         return self._sent("PATCH", path, body, content_type)
 
     def place(self, api_version: str, kind: str, namespace: str, name: str) -> Place:
-        """Return the place of an object. Raises: StatusError for a kind that is not served."""
+        """Return the place of an object. Raises: StatusError if its kind is not served."""
         root = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
         served = {found["name"]: found for found in self.get(root)["resources"]}
         for plural, found in served.items():
@@ -55,7 +55,7 @@ class Client:
                 where = f"/namespaces/{quote(namespace, safe='')}" if found["namespaced"] else ""
                 path = f"{root}{where}/{plural}/{quote(name, safe='')}"
                 return Place(path, f"{plural}/status" in served)
-        raise StatusError(failure(404, "NotFound", f"there is no kind {kind} in {api_version}"))
+        raise StatusError(failure(404, "NotFound", f"the sandbox serves no kind {kind} in {api_version}"))
 
     def _sent(self, method: str, path: str, body: Object | None = None, content_type: str = "") -> Object:
         options = {"fieldManager": [MANAGER]} if body is not None else {}
@@ -68,7 +68,7 @@ class Client:
         try:
             document: Object = msgspec.json.decode(content)
         except msgspec.DecodeError:
-            # The answer for a path that does not exist is plain text.
+            # The response for a path that does not exist is plain text.
             document = failure(answer.status, "", content.decode(errors="replace").strip())
         if answer.status >= _FAILURES:
             raise StatusError(document)

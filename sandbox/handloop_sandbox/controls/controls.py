@@ -1,7 +1,7 @@
 """
-Requests that control the sandbox, for tests in any language, under a prefix that no API server has.
+Requests with which tests in any language control the sandbox.
 
-The engine lets only administrators through.
+Their paths have a prefix that a real API server does not use. The engine admits only administrators.
 """
 
 from __future__ import annotations
@@ -67,15 +67,15 @@ _MOVE: Final = msgspec.json.Decoder(Move, strict=False)
 
 
 def concerns(path: str) -> bool:
-    """Return whether a path belongs to a control."""
+    """Return whether a path belongs to the controls."""
     return path == PREFIX or path.startswith(f"{PREFIX}/")
 
 
 def answer(machine: Machine, request: Request) -> Response:
     """
-    Carry out a request to a control.
+    Handle a request to a control.
 
-    Raises: StatusError, PageNotFoundError for a refusal; whatever Machine.answer raises.
+    Raises: StatusError or PageNotFoundError if it is refused, and the same errors as Machine.answer.
     """
     match split(request.path)[1:]:
         case ["faults", *words]:

@@ -1,9 +1,10 @@
 """
-Ends a Job by writing the statuses that its controller would write, without the pods that would cause them.
+Ends a Job by writing the statuses that its controller would write if its pods ended.
 
-This is for Jobs whose pods keep running, because an annotation says so or the sandbox has no controllers.
+A Job needs this if its pods keep running, because of an annotation or because the sandbox runs no
+controllers.
 
-Follows: kubernetes 1.36 pkg/controller/job (one write decides the outcome, a later one adds the final
+Follows: kubernetes 1.36 pkg/controller/job (one write decides the outcome, and a later one adds the final
 condition).
 """
 
@@ -18,7 +19,7 @@ from handloop_sandbox.wire.status import StatusError, failure
 
 
 class End(NamedTuple):
-    """The conditions of an outcome, in order, and their common text."""
+    """The conditions of an outcome, in order, and the reason and message that they share."""
 
     conditions: tuple[str, str]
     reason: str
@@ -35,9 +36,9 @@ FAILED: Final = End(
 
 def end_job(client: Client, namespace: str, name: str, end: End, now: str) -> Object:
     """
-    End a Job; now is a timestamp in the API's format.
+    End a Job. now is a timestamp in the API's format.
 
-    Returns: the Job as stored. Raises: StatusError, 409 for a Job that has ended.
+    Returns: the Job as stored. Raises: StatusError, with code 409 if the Job has already ended.
     """
     path = client.place("batch/v1", "Job", namespace, name).path
     job = client.get(path)
@@ -50,7 +51,7 @@ def end_job(client: Client, namespace: str, name: str, end: End, now: str) -> Ob
 
 
 def statuses(job: Object, end: End, now: str) -> Iterator[Object]:
-    """Yield a Job's next statuses, each as a merge patch of the previous one; now is an API timestamp."""
+    """Yield a Job's next statuses, each as a merge patch for the one before. now is an API timestamp."""
     spec, before = job["spec"], job.get("status", {})
     wanted = spec.get("completions", spec["parallelism"])
     rest = {"ready": 0, "terminating": 0, "uncountedTerminatedPods": {}}

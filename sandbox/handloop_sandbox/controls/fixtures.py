@@ -1,7 +1,7 @@
 """
-Fixtures: objects in YAML or JSON, applied one by one as by `kubectl apply --server-side --force-conflicts`.
+Loads fixtures: objects in YAML or JSON, applied like `kubectl apply --server-side --force-conflicts`.
 
-If the kind has the status subresource, the status is applied as well, although kubectl would drop it.
+If a kind has the status subresource, the object's status is applied as well, which kubectl would not do.
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ _NEEDED: Final = ("apiVersion", "kind", "metadata.name")
 
 def load(machine: Machine, client: Client, body: bytes) -> list[Object]:
     """
-    Apply the objects of a text with one or more documents; `kind: List` stands for its items.
+    Apply the objects of a text with one or more documents. A `kind: List` is replaced by its items.
 
-    Returns: the objects as stored. Raises: StatusError if a document is not an object, before any is applied;
-    if an object is refused, after those before it were applied; 409 for a definition whose names are taken.
+    Returns: the objects as stored.
+    Raises: StatusError if a document is not an object (then none is applied), if an object is refused (then
+    the ones before it have been applied), or with code 409 if the names of a definition are already taken.
     """
     objects = [obj for document in _documents(body) for obj in _items(document)]
     for obj in objects:
@@ -73,9 +74,9 @@ def _applied(machine: Machine, client: Client, obj: Object) -> Object:
 
 
 def _must_be_served(path: str, definition: Object) -> None:
-    """Refuse (409) a definition whose kind is not served, because the next object may be of that kind."""
+    """Refuse a definition whose kind is not served (409), because the next object can be of that kind."""
     conditions = definition.get("status", {}).get("conditions") or ()
     if any(each["type"] == "Established" and each["status"] == "True" for each in conditions):
         return
     why = "; ".join(each["message"] for each in conditions if each["status"] != "True")
-    raise StatusError(failure(409, "Conflict", f"{path} is not served: {why or 'nobody has looked at it'}"))
+    raise StatusError(failure(409, "Conflict", f"{path} is not served: {why or 'its names are unchecked'}"))

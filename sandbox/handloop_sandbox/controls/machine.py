@@ -34,7 +34,7 @@ class MovableClock(Clock, Protocol):
 
 
 class Machine(Protocol):
-    """The part of the engine that the controls use. Locks: none is held during a call."""
+    """The part of the engine that the controls use. Locks: no method is called with a lock held."""
 
     faults: Faults
 
@@ -43,13 +43,17 @@ class Machine(Protocol):
         """The clock that the engine follows."""
 
     def answer(self, request: Request) -> Response:
-        """Answer a request that is not a watch. Faults apply to it, too. Raises: like Engine.handle."""
+        """
+        Answer a request, except a watch. Faults also apply to it.
+
+        Raises: the same errors as Engine.handle.
+        """
 
     def tick(self) -> float | None:
-        """Step the controllers that are due. Returns: the unix time of the next tick, if one is known."""
+        """Step the controllers that are due. Returns: the unix time of the next tick, or None if unknown."""
 
     def reset(self) -> int:
         """Restore the initial objects. Returns: how many were deleted, changed back or created again."""
 
     def keep_as_start(self) -> None:
-        """Make reset() return to the objects that exist now."""
+        """Make the present objects the initial ones, which reset() restores."""

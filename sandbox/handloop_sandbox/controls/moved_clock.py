@@ -1,4 +1,4 @@
-"""The sandbox's clock over HTTP: read it, stop it, let it run, and move it forward."""
+"""Controls the sandbox's clock: reads it, stops it, lets it run, and moves it forward."""
 
 from __future__ import annotations
 
@@ -12,14 +12,18 @@ from handloop_sandbox.grammar.times import format_micro_time, parse_time
 from handloop_sandbox.wire.status import StatusError, bad_request, failure
 
 _STEPS: Final = 1000
-"""The most steps in a move, because a year is not simulated second by second."""
+"""The maximum number of steps in a move. A long move has longer steps, so that a year needs no more."""
 
 _LAST: Final = parse_time("9000-01-01T00:00:00Z")
-"""Beyond this time, times derived from the present, such as a token's expiry, would not be valid dates."""
+"""
+The latest time to move to. Times calculated from a later one could be invalid.
+
+For example, a token's expiry must be a valid date.
+"""
 
 
 class Move(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
-    """A move of the clock: how far, or to what time, and whether the clock runs afterwards."""
+    """A request to move the clock by some seconds or to a time, and whether it runs afterwards."""
 
     running: bool | None = None
     advance_seconds: Annotated[float, Meta(ge=0, le=1e9)] | None = None
@@ -27,7 +31,7 @@ class Move(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
 
 
 def shown(machine: Machine) -> dict[str, Any]:
-    """Return, as JSON, the time and whether the clock runs by itself."""
+    """Return the time and whether the clock runs by itself, as JSON."""
     clock = machine.clock
     running = clock.is_running if isinstance(clock, MovableClock) else True
     return {"time": format_micro_time(clock.time()), "running": running}
@@ -37,11 +41,12 @@ def move(machine: Machine, wanted: Move) -> None:
     """
     Move the clock, and run the cluster's controllers for the time in between.
 
-    Raises: StatusError: 409 if the sandbox's clock cannot be set, 400 for a time in the past.
+    Raises: StatusError, with code 409 if the sandbox's clock cannot be set, or 400 if the time is in the
+    past.
     """
     clock = machine.clock
     if not isinstance(clock, MovableClock):
-        raise StatusError(failure(409, "Conflict", "this sandbox has a clock that cannot be set"))
+        raise StatusError(failure(409, "Conflict", "this sandbox's clock cannot be set"))
     running = clock.is_running if wanted.running is None else wanted.running
     clock.freeze()
     try:
@@ -52,7 +57,7 @@ def move(machine: Machine, wanted: Move) -> None:
 
 
 def _end(now: float, wanted: Move) -> float:
-    """Return the unix time at which the move ends. Raises: StatusError for a time in the past."""
+    """Return the unix time at which the move ends. Raises: StatusError if it is in the past."""
     if wanted.time is not None and wanted.advance_seconds is not None:
         raise bad_request("either advanceSeconds or a time")
     try:
@@ -62,12 +67,12 @@ def _end(now: float, wanted: Move) -> float:
     if end > _LAST:
         raise bad_request(f"the clock ends at {format_micro_time(_LAST)}")
     if end < now:
-        raise bad_request(f"time does not go back: it is {format_micro_time(now)}")
+        raise bad_request(f"the clock cannot go back: it is {format_micro_time(now)}")
     return end
 
 
 def _pass(machine: Machine, clock: MovableClock, end: float) -> None:
-    """Move from tick to tick, because what a controller does at one tick determines when the next is due."""
+    """Move from tick to tick, because the actions of one tick determine when the next one is due."""
     least = (end - clock.time()) / _STEPS
     due = machine.tick()
     while due is not None and due < end:

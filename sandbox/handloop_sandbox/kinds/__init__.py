@@ -1,4 +1,6 @@
 """
-The built-in kinds: generated tables (`*.json`, written by tools/), defaults, and objects as Go decodes and
-encodes them.
+The built-in kinds.
+
+This folder contains the generated tables (`*.json`, written by tools/), the defaults, and the code that
+decodes and encodes objects as Go does.
 """

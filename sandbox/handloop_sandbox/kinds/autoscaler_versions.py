@@ -1,6 +1,7 @@
 """
-HorizontalPodAutoscalers of autoscaling/v1, stored as v2. Annotations hold the data for which v1 has no field.
+Converts HorizontalPodAutoscalers between autoscaling/v1 and v2. They are stored as v2.
 
+Annotations contain the data for which v1 has no field.
 Follows: kubernetes pkg/apis/autoscaling/v1/conversion.go, v1/defaults.go, annotations.go.
 """
 
@@ -44,12 +45,16 @@ METRIC_MEMBERS: Final = {
     "ContainerResource": "containerResource",
     "External": "external",
 }
-"""The member with a metric's details, by type."""
+"""The metric types, each with the member that contains its details."""
 _RULES: Final = ("StabilizationWindowSeconds", "SelectPolicy", "Policies", "Tolerance")
 
 
 def _paths(side: str) -> dict[str, dict[str, tuple[str, ...]]]:
-    """By metric type: each member of v1, in Go's order, and where it is in v2. side is target or current."""
+    """
+    Return, by metric type, the members of v1 in Go's order, each with its path in v2.
+
+    side is `target` or `current`.
+    """
     utilization = {f"{side}AverageUtilization": (side, "averageUtilization")}
     average = {f"{side}AverageValue": (side, "averageValue")}
     value = {f"{side}Value": (side, "value")}
@@ -97,7 +102,7 @@ def as_v1(obj: Object) -> Object:
 
 
 def as_v2(obj: Object) -> Object:
-    """Return a v1 autoscaler converted to v2. Annotations with unexpected JSON are ignored."""
+    """Return a v1 autoscaler converted to v2. Annotations with invalid JSON are ignored."""
     notes = _annotations(obj)
     spec, status = dict(obj.get("spec") or {}), dict(obj.get("status") or {})
     target = spec.pop("targetCPUUtilizationPercentage", None)
@@ -124,17 +129,17 @@ def as_v2(obj: Object) -> Object:
 
 
 def normal_v1(obj: Object) -> Object:
-    """Return a v1 autoscaler with its defaults and with the annotations that its conversion adds."""
+    """Return a v1 autoscaler with its defaults and the annotations that a conversion from v2 adds."""
     return as_v1(as_v2(obj))
 
 
 def without_status(obj: Object) -> Object:
-    """Return an autoscaler without the annotations that belong to the status."""
+    """Return an autoscaler without its status annotations."""
     return _without(obj, _OF_STATUS)
 
 
 def with_status_of(new: Object, old: Object) -> Object:
-    """Return a v1 autoscaler with the annotations of another one that belong to the status."""
+    """Return a v1 autoscaler with the status annotations of another one."""
     notes = _annotations(old)
     kept = {name: notes[name] for name in _OF_STATUS if name in notes}
     given = _annotations(_without(new, _OF_STATUS))
@@ -142,7 +147,7 @@ def with_status_of(new: Object, old: Object) -> Object:
 
 
 def _cpu(metrics: Iterable[Object], side: str) -> int | None:
-    """Return the utilization of the first metric that v1 has a field for."""
+    """Return the first average CPU utilization, the only one that v1 has a field for, or None."""
     for metric in metrics:
         resource = metric.get("resource") or {}
         utilization: int | None = (resource.get(side) or {}).get("averageUtilization")
@@ -178,7 +183,7 @@ def _metric_as_v2(metric: Object, paths: Mapping[str, Mapping[str, tuple[str, ..
 
 
 def _typed(target: Object) -> Object:
-    """Return a v2 target with its type, which v1 does not have."""
+    """Return a v2 target with its type, which v1 does not contain."""
     if "averageUtilization" in target:
         return {"type": "Utilization", "averageUtilization": target["averageUtilization"]}
     if "averageValue" in target:
@@ -193,7 +198,7 @@ def _at(value: Any, path: tuple[str, ...]) -> Any:
 
 
 def _behavior_as_v1(behavior: Object) -> Object:
-    """Return the behavior in the form of Go's internal type, which has no JSON names."""
+    """Return the behavior with the field names of Go's internal type, which has no JSON names."""
     return {
         _upper(name): rules and {rule: _uppered(rules.get(_lower(rule))) for rule in _RULES}
         for name, rules in ((name, behavior.get(name)) for name in ("scaleUp", "scaleDown"))
@@ -241,7 +246,7 @@ def _parsed(annotations: Mapping[str, str], name: str, kind: type) -> Any:
 
 
 def _annotated(obj: Object, notes: Mapping[str, str]) -> Object:
-    """Return an object with these conversion annotations, and without any other conversion annotation."""
+    """Return an object with these conversion annotations in place of any others."""
     given = _annotations(_without(obj, (*_OF_SPEC, *_OF_STATUS)))
     return _with_annotations(obj, {**given, **notes})
 

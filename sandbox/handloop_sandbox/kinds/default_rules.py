@@ -1,5 +1,5 @@
 """
-The defaults that depend on other members, type by type, and the pull policy that an image's name implies.
+The rules, by type, for defaults that depend on other members, and the default image pull policy.
 
 Follows: kubernetes pkg/apis/*/*/defaults.go, apiextensions-apiserver pkg/apis/apiextensions/v1/defaults.go,
 github.com/distribution/reference (ParseNormalizedNamed), kubernetes pkg/util/parsers.
@@ -14,7 +14,7 @@ from typing import Any
 from handloop_sandbox.kinds.autoscaler_versions import DEFAULT_UTILIZATION, SCALE_DOWN, SCALE_UP, normal_v1
 
 TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
-"""The DaemonSet annotation that counts the changes of the template."""
+"""The DaemonSet annotation that counts the changes of its template."""
 
 _COMPONENT = r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*"
 _HOST_PART = r"[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?"
@@ -28,7 +28,7 @@ _NAME = re.compile(
 
 
 def tag_of(image: str) -> str:
-    """Return an image's tag, `latest` without a tag or digest, or "" for only a digest or an invalid name."""
+    """Return an image's tag, `latest` without a tag, or "" for a digest alone or an invalid name."""
     found = _NAME.fullmatch(image)
     if found is None or re.fullmatch(r"[a-f0-9]{64}", image):
         return ""
@@ -38,7 +38,7 @@ def tag_of(image: str) -> str:
 
 
 def pull_policy(image: str) -> str:
-    """Return the imagePullPolicy of a container that does not set one."""
+    """Return the default imagePullPolicy for a container's image."""
     return "Always" if tag_of(image) == "latest" else "IfNotPresent"
 
 
@@ -46,7 +46,7 @@ Object = dict[str, Any]
 Rule = Callable[[Object], Object]
 
 RULES: dict[str, Rule] = {}
-"""The rule of each type. A rule returns its argument if it changes nothing."""
+"""The rules by type. A rule returns its argument itself if it changes nothing."""
 
 _APPS, _CORE, _BATCH = "api.apps.v1", "api.core.v1", "api.batch.v1"
 _NET, _RBAC = "api.networking.v1", "api.rbac.v1"
@@ -120,7 +120,11 @@ def _replication_controller(controller: Object) -> Object:
 
 
 def _with_labels(obj: Object, labels: Object) -> Object:
-    """Return an object that shares this dict of labels if it has no labels (for Jobs, see strategy.py)."""
+    """
+    Return the object with these labels if it has none of its own.
+
+    The dict of labels is shared (for Jobs, see strategy.py).
+    """
     metadata = obj.get("metadata") or {}
     return obj if metadata.get("labels") else {**obj, "metadata": {**metadata, "labels": labels}}
 
@@ -154,7 +158,7 @@ def _pod(pod: Object) -> Object:
 
 @_rule(f"{_CORE}.PodSpec")
 def _pod_spec(spec: Object) -> Object:
-    """Return a pod spec in which serviceAccount, the deprecated name, equals serviceAccountName."""
+    """Return a pod spec in which serviceAccount, the deprecated field, equals serviceAccountName."""
     account = spec.get("serviceAccountName") or spec.get("serviceAccount")
     done = {**spec, "serviceAccountName": account, "serviceAccount": account} if account else spec
     return spec if done == spec else done
@@ -167,7 +171,11 @@ def _containers(spec: Object) -> Object:
 
 
 def _pod_container(container: Object, *, host: bool) -> Object:
-    """Return a pod's (not a template's) container: requests default to limits, hostPort to containerPort."""
+    """
+    Return a container with the defaults for pods, which pod templates do not have.
+
+    The requests default to the limits. With host networking, hostPort defaults to containerPort.
+    """
     done = container
     resources = container.get("resources") or {}
     if limits := resources.get("limits"):
@@ -230,7 +238,7 @@ def _claim(claim: Object) -> Object:
 @_rule(f"{_CORE}.TypedLocalObjectReference")
 @_rule(f"{_CORE}.TypedObjectReference")
 def _typed_reference(reference: Object) -> Object:
-    return {**reference, "apiGroup": reference.get("apiGroup")}  # Go writes it even though it is nil
+    return {**reference, "apiGroup": reference.get("apiGroup")}  # Go encodes this member even if it is nil
 
 
 @_rule(f"{_CORE}.NodeStatus")

@@ -1,9 +1,9 @@
 """
-The defaults of built-in kinds: those in the schema, and those that Kubernetes sets in code.
+Sets the defaults of built-in kinds: those in the schema, and those that Kubernetes sets in code.
 
-Rules belong to types, not to kinds, so that a pod template has its defaults wherever it occurs. Within a type
-the order is: constants, amounts of resources (rounded up to a thousandth), the type's rule, then its members.
-"Unset" means absent, null, or a zero value that stands for absent.
+Rules belong to types, not to kinds, so that a pod template has its defaults wherever it occurs. For each
+type, the constants are set first. Then amounts of resources are rounded up to a thousandth, the type's rule
+runs, and the members follow. A member is unset if it is absent, null, or a zero value that means absent.
 Follows: kubernetes pkg/apis/*/*/defaults.go, pkg/apis/core/v1/defaults.go SetDefaults_ResourceList,
 apiextensions-apiserver pkg/apis/apiextensions/v1/defaults.go.
 """
@@ -132,9 +132,9 @@ CONSTANTS: dict[str, dict[str, Any]] = {
 
 def default_object(resource: ServedResource, obj: Object) -> Object:
     """
-    Return the object with every default of its kind, or the same object if none is missing.
+    Return the object with every default of its kind, or the same object if it already has them all.
 
-    Custom resources do not change.
+    Custom resources are returned unchanged.
     """
     if resource.custom or resource.schema is None:
         return obj
@@ -144,9 +144,9 @@ def default_object(resource: ServedResource, obj: Object) -> Object:
 
 class _Plan(NamedTuple):
     """
-    The defaults of one type: constants, then amounts and the rule, then members that have a plan.
+    The defaults of one type: its constants, resource amounts and rule, and the members that have a plan.
 
-    A pointer that is set keeps its value, even an empty string.
+    A pointer that is set keeps its value, even if that is an empty string.
     """
 
     constants: Mapping[str, Any]
@@ -217,7 +217,7 @@ def _is_not(left: object, right: object) -> bool:
 
 @cache
 def _plan(kind: str) -> _Plan | None:
-    """Return the plan of a type, or None if neither it nor any member has defaults."""
+    """Return the plan of a type, or None if neither the type nor its members have defaults."""
     return _plan_below(kind, frozenset())
 
 
@@ -246,7 +246,7 @@ def _is_resource_list(child: Schema) -> bool:
 
 
 def _typed(child: Schema) -> tuple[str, str]:
-    """Return how a member contains its type (directly, in a list, or in a map), and the type's name."""
+    """Return how a member contains its type ("one", "list" or "map"), and the name of that type."""
     if name := reference_of(child):
         return "one", name
     entry = items_of(child)
@@ -263,7 +263,7 @@ _PARTS: Final = {"u": (10**3, "m"), "n": (10**6, "m"), "e-6": (10**3, "e-3"), "e
 
 
 def rounded(amounts: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return canonical amounts, rounded up to thousandths, or the same mapping if nothing changes."""
+    """Return the amounts, rounded up to thousandths in canonical form, or the same mapping if unchanged."""
     changed = {name: _rounded_amount(text) for name, text in amounts.items() if _FINE.fullmatch(text)}
     return {**amounts, **changed} if changed else amounts
 

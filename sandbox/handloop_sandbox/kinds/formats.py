@@ -1,5 +1,5 @@
 """
-The string formats that a CRD's schema may name. An unknown format allows everything.
+The string formats that a CRD's schema can name. An unknown format accepts any text.
 
 Follows: kube-openapi pkg/validation/strfmt.
 """
@@ -32,7 +32,7 @@ _EMAIL: Final = re.compile(r"[^@\s]+@[^@\s]+")
 _SIGN: Final = r"a-zA-Z0-9\pS\pL"
 _LABEL: Final = rf"[{_SIGN}]([-{_SIGN}]{{0,61}}[{_SIGN}])?"
 _HOSTNAME: Final = rf"^([{_SIGN}](-?[{_SIGN}]{{0,62}})?|({_LABEL}\.)+[a-zA-Z\pL]{{2,63}})$"
-"""A name without dots may have a dash only as its second character. The last label contains no digits."""
+"""A name without dots can have a dash only as its second character. The last label contains no digits."""
 _LONGEST_NAME: Final = 255
 _LONGEST_LABEL: Final = 63
 _MAC: Final = re.compile(r"([0-9A-Fa-f]{2}[:-]){5,7}[0-9A-Fa-f]{2}")
@@ -51,12 +51,16 @@ def matches(format_: str, value: str) -> bool:
 
 
 def is_known(format_: str) -> bool:
-    """Return whether the server knows a format, and checks it."""
+    """Return whether the API server knows a format."""
     return format_.replace("-", "") in _KNOWN
 
 
 def unknown(schema: Schema) -> Iterator[str]:
-    """Yield the string formats that the server does not know, including those of branches without a type."""
+    """
+    Yield the string formats in a schema that the API server does not know.
+
+    Subschemas without a type are included.
+    """
     name = schema.get("format") if structure.type_of(schema) in ("", "string") else None
     if name and not is_known(name):
         yield name
@@ -84,7 +88,7 @@ def _fullmatch(pattern: re.Pattern[str]) -> Callable[[str], bool]:
 
 
 def _is_duration(value: str) -> bool:
-    """Return whether Go parses a text as a duration, or it has integers with units, even days and weeks."""
+    """Return whether a text is a Go duration, or contains integers with units such as days."""
     try:
         parse_duration(value)
     except DurationError:

@@ -1,7 +1,4 @@
-"""
-The generated tables. They are read once and decoded piece by piece, so that only the kinds in use are
-decoded.
-"""
+"""The generated tables. Each file is read once, but its parts are decoded only when they are needed."""
 
 from __future__ import annotations
 
@@ -14,7 +11,7 @@ import msgspec
 
 
 class SubresourceEntry(msgspec.Struct, frozen=True, gc=False):
-    """One subresource in kinds.json; if version is "", it has the parent's group and version."""
+    """One subresource in kinds.json. If version is "", it has its parent's group and version."""
 
     name: str
     kind: str
@@ -40,7 +37,7 @@ class ResourceEntry(msgspec.Struct, frozen=True, gc=False):
 
 
 class Column(NamedTuple):
-    """One column of a Table; priority 0 is always shown, 1 by `-o wide`."""
+    """One column of a Table. Priority 0 is always shown, and priority 1 only with `-o wide`."""
 
     name: str
     type: str
@@ -69,25 +66,25 @@ def _texts() -> tuple[str, ...]:
 
 
 def resource_entries() -> tuple[ResourceEntry, ...]:
-    """Return every built-in resource in the order in which discovery lists them."""
+    """Return every built-in resource, in the order of the discovery documents."""
     return _kinds().resources
 
 
 def schema_names() -> tuple[str, ...]:
-    """Return the names of all schemas, without `io.k8s.`."""
+    """Return the names of all schemas, without the prefix `io.k8s.`."""
     return tuple(_kinds().schemas)
 
 
 @cache
 def named_schema(name: str) -> dict[str, Any] | None:
-    """Return the schema of that name (without `io.k8s.`), or None."""
+    """Return the schema with this name (without the prefix `io.k8s.`), or None."""
     raw = _kinds().schemas.get(name)
     return None if raw is None else msgspec.json.decode(raw, type=dict[str, Any])
 
 
 @cache
 def builtin_columns(group: str, version: str, plural: str) -> tuple[Column, ...]:
-    """Return the Table columns of a built-in resource, or () for an unknown one."""
+    """Return the Table columns of a built-in resource, or () if it is unknown."""
     raw = _kinds().columns.get(f"{group}/{version}/{plural}")
     if raw is None:
         return ()
@@ -97,7 +94,11 @@ def builtin_columns(group: str, version: str, plural: str) -> tuple[Column, ...]
 
 
 class MessageField(NamedTuple):
-    """One field. If json is "", its members belong to the outer message. label is "", "repeated" or "map"."""
+    """
+    One field of a protobuf message. label is "", "repeated" or "map".
+
+    If json is "", the members of the field's type belong to the outer message.
+    """
 
     json: str
     type: str
@@ -112,7 +113,7 @@ def _messages() -> dict[str, msgspec.Raw]:
 
 @cache
 def message(name: str) -> dict[int, MessageField] | None:
-    """Return the fields of a message (named like its schema) by number, or None if it is unknown."""
+    """Return the fields of a message by number, or None if it is unknown. Its name is that of its schema."""
     raw = _messages().get(name)
     if raw is None:
         return None
@@ -126,7 +127,7 @@ def message(name: str) -> dict[int, MessageField] | None:
 
 
 def type_and_label(schema: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the type and label with which generated.proto declares a member, apart from a few exceptions."""
+    """Return the type and label that generated.proto declares for a member, apart from a few exceptions."""
     if "$ref" in schema:
         return schema["$ref"], ""
     match schema["type"]:

@@ -1,5 +1,5 @@
 """
-The built-in resources: kinds.json and those parts of each kind's strategy that cannot be generated.
+The built-in resources: kinds.json, and the parts of each kind's strategy that cannot be generated.
 
 Follows: kubernetes pkg/registry/*/*/strategy.go (generation, unconditional update, create on update) and
 pkg/apis/*/v1/conversion.go (selectable fields).
@@ -86,7 +86,7 @@ DEPRECATIONS = {
 
 @cache
 def builtin_resources() -> tuple[ServedResource, ...]:
-    """Return every built-in resource in the order in which discovery lists them."""
+    """Return every built-in resource, in the order of the discovery documents."""
     return tuple(_served(entry) for entry in resource_entries())
 
 

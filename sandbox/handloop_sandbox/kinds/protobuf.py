@@ -1,9 +1,8 @@
 r"""
-Decodes bodies in `application/vnd.kubernetes.protobuf` into the shape of JSON; wire.status encodes
-refusals.
+Decodes bodies in `application/vnd.kubernetes.protobuf` to JSON-like objects. wire.status encodes refusals.
 
 An envelope is `k8s\0` and a runtime.Unknown{1: TypeMeta{1: apiVersion, 2: kind}, 2: raw}. messages.json
-contains the field numbers. Zero values are kept here, because decoding into the kind drops those that its
+contains the field numbers. Zero values are kept here. The later decoding by kind drops those that the kind's
 JSON omits.
 Follows: apimachinery pkg/runtime/serializer/protobuf, pkg/apis/meta/v1/time_proto.go, the generated.proto
 files.
@@ -36,14 +35,15 @@ _LONGEST_VARINT = 10
 
 
 class _MalformedError(ValueError):
-    """The bytes end inside a field, or are not protobuf; the message is Go's if Go has one."""
+    """The bytes are not protobuf, or end inside a field. The message is Go's, where Go has one."""
 
 
 def decode(body: bytes, catalog: Catalog) -> dict[str, Any]:
     """
     Return the object in a body, with its kind and apiVersion.
 
-    Raises: StatusError 400 for bytes that are not an envelope, 415 for a kind whose messages are not known.
+    Raises: StatusError, with code 400 if the bytes are not an envelope, or 415 if the kind's messages are
+    unknown.
     """
     if not body.startswith(MAGIC):
         raise bad_request(
@@ -53,7 +53,7 @@ def decode(body: bytes, catalog: Catalog) -> dict[str, Any]:
         api_version, kind, raw = _envelope(body[len(MAGIC) :])
         name = _message_name(api_version, kind, catalog)
         found = _message(raw, name)
-    except (ValueError, OverflowError, struct.error) as error:  # bad protobuf, UTF-8, JSON, time, double
+    except (ValueError, OverflowError, struct.error) as error:  # bad protobuf, UTF-8, JSON, time or double
         raise bad_request(f"unable to decode protobuf: {error}") from error
     return {"kind": kind, "apiVersion": api_version, **found}
 
@@ -62,7 +62,7 @@ def decode_delete_options(body: bytes) -> dict[str, Any]:
     """
     Return the DeleteOptions in a body, or {} if the body is empty.
 
-    Raises: StatusError 400 for bytes that are not an envelope.
+    Raises: StatusError 400 if the bytes are not an envelope.
     """
     if not body:
         return {}
@@ -72,7 +72,7 @@ def decode_delete_options(body: bytes) -> dict[str, Any]:
         )
     try:
         return read_message(body, f"{_META}.DeleteOptions")
-    except (ValueError, OverflowError, struct.error) as error:  # bad protobuf, UTF-8, JSON, time, double
+    except (ValueError, OverflowError, struct.error) as error:  # bad protobuf, UTF-8, JSON, time or double
         raise bad_request(f"unable to decode protobuf: {error}") from error
 
 
@@ -80,7 +80,7 @@ def read_message(body: bytes, name: str) -> dict[str, Any]:
     """
     Return the message of a known type in an envelope.
 
-    Raises: ValueError for other bytes.
+    Raises: ValueError if the bytes are not an envelope with a valid message.
     """
     _, _, raw = _envelope(body[len(MAGIC) :])
     found: dict[str, Any] = _message(raw, name)
@@ -121,7 +121,7 @@ def _unsupported() -> StatusError:
 
 
 def _fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """Field numbers and values: an int for numbers, bytes for everything else."""
+    """Yield the field numbers and values: an int for a varint, bytes for any other type."""
     position = 0
     while position < len(data):
         tag, position = _varint(data, position)
@@ -171,7 +171,7 @@ def _message(data: bytes, name: str) -> Any:
 
 
 def _is_list(name: str, known: dict[int, MessageField]) -> bool:
-    """Return whether a message is a list in JSON. Go's named slices are messages with one repeated field."""
+    """Return whether a message is a list in JSON: one of Go's named slices, with one repeated field."""
     return len(known) == 1 and 1 in known and known[1].json == "items" and named_schema(name) is None
 
 
@@ -243,7 +243,7 @@ _SCALARS: dict[str, Callable[[int | bytes], Any]] = {
 
 
 def _time(data: bytes) -> str | None:
-    """Return the time in a message of seconds since the epoch, or None for an empty message."""
+    """Return the time in a message of seconds since the epoch, or None if the message is empty."""
     if not data:
         return None
     return format_time(_integer(dict(_fields(data)).get(1, 0)))
@@ -273,14 +273,14 @@ def _raw(data: bytes) -> Any:
 
 
 def _either(data: bytes) -> Any:
-    """Return the schema in a message, or the boolean in its field 1 if it contains no schema."""
+    """Return the schema in a message or, if it contains no schema, the boolean in its field 1."""
     parts = dict(_fields(data))
     schema = next((value for value in parts.values() if isinstance(value, bytes)), None)
     return bool(parts.get(1)) if schema is None else _schema(schema)
 
 
 def _schema(data: bytes) -> Any:
-    """Return a nested schema without the zero values that its JSON omits, since nothing drops them later."""
+    """Return a nested schema without the zero values that its JSON omits. No later step would drop them."""
     name = f"{_EXTENSIONS}.JSONSchemaProps"
     return typed.decode(named(name), _message(data, name), typed.Report())
 

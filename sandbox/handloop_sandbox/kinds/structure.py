@@ -1,9 +1,9 @@
 """
-Access to the OpenAPI schemas of built-in kinds (with references) and of custom resources (without).
+Access to OpenAPI schemas. Those of built-in kinds contain references, those of custom resources do not.
 
-The generator adds its own keys to built-in schemas: `x-omit` on a property ("pointer", "never"; see
-`Omission`), `x-shape` on a few types that OpenAPI cannot describe (see `Shape`), `x-go` if Go names a type
-that is not a struct (`v1.ServiceType`), and `x-in` on a property of an inlined struct (`VolumeSource`).
+The generator adds its own keys to built-in schemas: `x-omit` to a property ("pointer", "never"; see
+`Omission`), `x-shape` to a few types that OpenAPI cannot describe (see `Shape`), `x-go` if Go has a named
+type that is not a struct (`v1.ServiceType`), and `x-in` to a property of an inlined struct (`VolumeSource`).
 Follows: k8s.io/kube-openapi pkg/schemaconv/proto_models.go and apiextensions schema/structural.go.
 """
 
@@ -24,34 +24,38 @@ TYPE_NAMES: Final = {
     list: "array",
     dict: "object",
 }
-"""The names that schemas use for the types of decoded JSON, except for null."""
+"""The schema types of decoded JSON values, except for null."""
 _EMPTY: Mapping[str, Schema] = {}
-# id of a reference node -> (the node, kept alive so that its id is not reused; the resolved schema)
+# id of a reference node -> the node and its resolved schema; a node that is alive has a unique id
 _RESOLVED: dict[int, tuple[Schema, Schema]] = {}
 
 
 class Omission(StrEnum):
-    """What Go's encoder does with a member's zero value."""
+    """How Go's encoder handles a member's zero value."""
 
     OMITEMPTY = "omitempty"  # "", 0, false, [], {} and null are omitted
-    POINTER = "pointer"  # null is omitted, zero is a value
-    NEVER = "never"  # the zero value is written: "", 0, false, {} for a struct, null for a list, map or time
+    POINTER = "pointer"  # null is omitted, but zero is a value
+    NEVER = "never"  # zero is encoded: "", 0, false, {} for a struct, null for a list, map or time
 
 
 class Shape(StrEnum):
-    """The types whose JSON differs from their schema."""
+    """The special types, whose JSON differs from their schema."""
 
     PLAIN = ""
     TIME = "time"  # RFC 3339 with seconds, or null
     MICRO_TIME = "micro-time"  # RFC 3339 with microseconds, or null
     DURATION = "duration"
-    QUANTITY = "quantity"  # a string or a number, kept as a canonical string
+    QUANTITY = "quantity"  # a string or a number, stored as a canonical string
     INT_OR_STRING = "int-or-string"
-    RAW = "raw"  # any JSON, kept as it is
+    RAW = "raw"  # any JSON, stored unchanged
 
 
 def resolve(schema: Schema) -> Schema:
-    """Return the schema of a node, which is the one that it refers to, overridden by the node's own keys."""
+    """
+    Return the schema that a node refers to, or the node itself if it is not a reference.
+
+    The node's own keys override those of the schema.
+    """
     if "$ref" not in schema and "allOf" not in schema:
         return schema
     known = _RESOLVED.get(id(schema))
@@ -75,7 +79,7 @@ def _target(schema: Schema) -> Schema:
 
 
 def type_of(schema: Schema) -> str:
-    """`object`, `array`, `string`, `integer`, `number` or `boolean`; "" for anything."""
+    """Return `object`, `array`, `string`, `integer`, `number`, `boolean`, or "" if any type is allowed."""
     found = resolve(schema)
     if shape_of(found) in {Shape.QUANTITY, Shape.INT_OR_STRING, Shape.RAW}:
         return ""
@@ -84,7 +88,7 @@ def type_of(schema: Schema) -> str:
 
 
 def shape_of(schema: Schema) -> Shape:
-    """Return the special type of a schema, if it has one."""
+    """Return the special type of a schema, or PLAIN."""
     found = resolve(schema)
     if found.get("x-kubernetes-int-or-string"):
         return Shape.INT_OR_STRING
@@ -98,18 +102,18 @@ def properties(schema: Schema) -> Mapping[str, Schema]:
 
 
 def value_of(schema: Schema) -> Schema | None:
-    """Return the schema of a map's values, or None if it is not a map."""
+    """Return the schema of a map's values, or None if the type is not a map."""
     found = resolve(schema).get("additionalProperties")
     return found if isinstance(found, dict) else {} if found is True else None
 
 
 def property_of(schema: Schema, name: str) -> Schema | None:
-    """Return a member's schema (the declared one, or that of a map's values), or None if there is none."""
+    """Return the schema of a declared member or else of the map's values, or None if there is neither."""
     return properties(schema).get(name) or value_of(schema)
 
 
 def member_path(schema: Schema, path: str, name: str) -> str:
-    """Return the field path of a member: `spec.a` or, for a map key, `spec.map[a]`."""
+    """Return the field path of a member: `spec.a`, or `spec.map[a]` for a map key."""
     if value_of(schema) is not None and name not in properties(schema):
         return f"{path}[{name}]"
     return f"{path}.{name}" if path else name
@@ -127,51 +131,51 @@ def required(schema: Schema) -> tuple[str, ...]:
 
 
 def is_struct(schema: Schema) -> bool:
-    """Return whether the type is an object with declared members, and not a map or any value."""
+    """Return whether the type is an object with declared members, not a map or a value of any type."""
     found = resolve(schema)
     return type_of(found) == "object" and "additionalProperties" not in found
 
 
 def list_type(schema: Schema) -> str:
-    """`atomic`, `set` or `map`: how the elements of a list are identified."""
+    """Return how the elements of a list are identified: `atomic`, `set` or `map`."""
     return str(resolve(schema).get("x-kubernetes-list-type", "atomic"))
 
 
 def map_keys(schema: Schema) -> tuple[str, ...]:
-    """Return the members that identify an element of a list of type map."""
+    """Return the members that identify an element in a list of type `map`."""
     return tuple(resolve(schema).get("x-kubernetes-list-map-keys", ()))
 
 
 def map_type(schema: Schema) -> str:
-    """`granular` or `atomic`: whether the members of an object are owned separately."""
+    """Return `granular` if the members of an object can have different field managers, else `atomic`."""
     return str(resolve(schema).get("x-kubernetes-map-type", "granular"))
 
 
 def merge_key(schema: Schema) -> str | None:
-    """Return the member by which strategic merge patch matches list elements."""
+    """Return the member by which a strategic merge patch matches list elements."""
     found = resolve(schema).get("x-kubernetes-patch-merge-key")
     return found if isinstance(found, str) else None
 
 
 def patch_strategy(schema: Schema) -> tuple[str, ...]:
-    """Return the strategies of strategic merge patch: `merge`, `replace`, `retainKeys`."""
+    """Return the strategies of a strategic merge patch: `merge`, `replace` and `retainKeys`."""
     found = resolve(schema).get("x-kubernetes-patch-strategy", "")
     return tuple(part for part in str(found).split(",") if part)
 
 
 def is_preserving(schema: Schema) -> bool:
-    """Return whether members that the schema does not declare are kept."""
+    """Return whether undeclared members are kept."""
     found = resolve(schema)
     return bool(found.get("x-kubernetes-preserve-unknown-fields")) or shape_of(found) is Shape.RAW
 
 
 def omission(schema: Schema) -> Omission:
-    """Return the rule for this property's zero value. Custom resources keep all values."""
+    """Return how Go's encoder handles this property's zero value. Custom resources keep all values."""
     return Omission(schema.get("x-omit", "omitempty"))
 
 
 def zero_of(schema: Schema) -> Any:
-    """Return the value of an absent member that is never omitted."""
+    """Return the zero value of a member that is encoded even if it is absent."""
     found = resolve(schema)
     shape = shape_of(found)
     if shape is not Shape.PLAIN:
@@ -184,21 +188,21 @@ def zero_of(schema: Schema) -> Any:
 
 
 def metadata_schema() -> Schema:
-    """Return the schema of ObjectMeta, which every kind has and custom resources do not declare."""
+    """Return the schema of ObjectMeta, which every kind has but custom resources do not declare."""
     return named("apimachinery.pkg.apis.meta.v1.ObjectMeta")
 
 
 def reference_of(schema: Schema) -> str:
-    """Return the name of the type that a node refers to, or "" if the node describes its type itself."""
+    """Return the name of the type that a node refers to, or "" if the node is not a reference."""
     found = schema.get("$ref", "")
     return found if isinstance(found, str) else ""
 
 
 def named(name: str) -> Schema:
     """
-    Return the built-in type of that name (`api.core.v1.Pod`).
+    Return the built-in type with this name, such as `api.core.v1.Pod`.
 
-    Raises: LookupError for an unknown one.
+    Raises: LookupError if it is unknown.
     """
     found = named_schema(name)
     if found is None:

@@ -1,14 +1,15 @@
 """
-Decodes objects of built-in kinds as Go would decode and encode them.
+Decodes objects of built-in kinds in the way of Go's decoder and encoder.
 
-`decode` turns a value of parsed JSON into the form in which a server returns it. Undeclared members are
-dropped and reported. Zero values are omitted or added by the type's tags (structure.Omission). Times and
-quantities get their canonical form. A value of the wrong type raises Go's error.
+`decode` converts a value of parsed JSON to the form in which an API server returns it. Undeclared members are
+dropped and reported. Zero values are omitted or added according to the Go type's tags (structure.Omission).
+Times and quantities are converted to their canonical form. A value of the wrong type raises an error with
+Go's message.
 
-A Decoder is a function of (value, Report), compiled once per type from its schema and then shared: `_struct`,
-`_map`, `_array` and `_integer` build the compound ones, and `_SHAPES` contains the special ones. A type that
-contains itself looks up its own decoder at each use (`_late`). The Report holds the place of the value, for
-messages.
+A Decoder is a function of (value, Report). Each type's decoder is compiled once from its schema. `_struct`,
+`_map`, `_array` and `_integer` create decoders, and `_SHAPES` contains those of the special types. A type
+that contains itself looks up its own decoder at each use (`_late`). The Report tracks the position in the
+object for error messages.
 Follows: sigs.k8s.io/json (names in messages), encoding/json (omitempty), k8s.io/api (through kinds.json).
 """
 
@@ -35,11 +36,11 @@ _MAX_REPORTED: Final = 100
 
 
 class DecodeError(ValueError):
-    """A value does not match its type; the message is Go's."""
+    """A value does not match its type. The message is Go's."""
 
 
 class Report:
-    """The place of the value being decoded, and the paths of undeclared members."""
+    """The position of the value that is being decoded, and the paths of the undeclared members so far."""
 
     __slots__ = ("fields", "path", "struct", "unknown")
 
@@ -58,7 +59,7 @@ class Report:
         """Return the error for a value of the wrong JSON type."""
         kind = json_kind(value)
         if isinstance(value, float) and not go_type.startswith(("int", "uint")):
-            kind = "number"  # the message quotes only whole numbers
+            kind = "number"  # Go's message quotes only whole numbers
         if not self.fields:
             return DecodeError(f"json: cannot unmarshal {kind} into Go value of type {go_type}")
         where = f"{self.struct}.{'.'.join(self.fields)}"
@@ -70,15 +71,15 @@ Decoder = Callable[[Any, Report], Any]
 
 def decode(schema: Schema, value: Any, report: Report) -> Any:
     """
-    Return a value of a type in canonical form.
+    Return a value in the canonical form of its type.
 
-    Raises: DecodeError.
+    Raises: DecodeError if it does not match its type.
     """
     return _decoder(schema)(value, report)
 
 
 def path_text(parts: list[str]) -> str:
-    """Return the path made up of these members and `[index]`es."""
+    """Return the path of these member names and `[index]` parts."""
     return "".join(part if part.startswith("[") else f".{part}" for part in parts).removeprefix(".")
 
 
@@ -88,7 +89,7 @@ def compact(value: Any) -> str:
 
 
 def json_kind(value: Any) -> str:
-    """Return Go's name for the type of a JSON value, as in errors."""
+    """Return Go's name for a JSON value's type, as used in errors."""
     if isinstance(value, bool):
         return "bool"
     if isinstance(value, float):
@@ -109,7 +110,7 @@ def _decoder(schema: Schema) -> Decoder:
         return _compile(schema, "")
     known = _compiled.get(reference)
     if known is None:
-        # A type can contain itself, so it is looked up on every use until it is compiled.
+        # A type can contain itself. Until it is compiled, its decoder is looked up at each use.
         _compiled[reference] = _late(reference)
         known = _compiled[reference] = _compile(schema, reference)
     return known
@@ -201,10 +202,10 @@ def _struct(properties: Mapping[str, Schema], reference: str) -> Decoder:
 
 def _member(name: str, schema: Schema) -> tuple[Decoder, str, type | None, bool]:
     """
-    Return the decoder of a member.
+    Return a member's decoder and how to use it.
 
-    Returns: the decoder, the member's name in messages, the type of values that need no decoding, and whether
-    zero is omitted.
+    Returns: the decoder, the member's name in messages, the Python type whose values need no decoding, and
+    whether a zero value is omitted.
     """
     found = structure.resolve(schema)
     is_plain = structure.shape_of(found) is Shape.PLAIN and found.get("format") != "byte"
@@ -216,7 +217,7 @@ def _member(name: str, schema: Schema) -> tuple[Decoder, str, type | None, bool]
 def _map(go_type: str, value_schema: Schema) -> Decoder:
     inner = _decoder(value_schema)
     is_bytes = value_schema.get("format") == "byte"
-    zero = "" if is_bytes else structure.zero_of(value_schema)  # in protobuf, empty bytes are an empty string
+    zero = "" if is_bytes else structure.zero_of(value_schema)  # empty bytes in protobuf are an empty string
 
     def decode_map(value: Any, report: Report) -> dict[str, Any]:
         if not isinstance(value, dict):
@@ -371,7 +372,7 @@ _SHAPES: Final[dict[Shape, Decoder]] = {
 
 
 def _zero_maker(schema: Schema) -> Callable[[], Any]:
-    """Return a function that creates an absent member that is never omitted, with such members inside it."""
+    """Return a function that creates the zero value of a member that is always encoded."""
     if structure.is_struct(schema) and structure.shape_of(schema) is Shape.PLAIN:
         return lambda: _decoder(schema)({}, Report())
     return lambda: structure.zero_of(schema)

@@ -1,4 +1,5 @@
 """
-The state: objects by collection, one resource version counter, and the history that watches and lists
-continue from. This folder knows nothing about the meaning of kinds.
+The stored state: objects by collection, one resource version counter, and the history of changes.
+
+Watches and paged lists read the history. This folder does not depend on the meaning of kinds.
 """

@@ -1,4 +1,4 @@
-"""The served resources: an immutable snapshot that is replaced whenever a definition changes them."""
+"""The served resources. A catalog is an immutable snapshot, and a changed definition creates a new one."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from handloop_sandbox.wire.resource import GroupResource, ServedResource
 
 class Catalog:
     """
-    Every served resource, by path, by kind and by collection. revision rises with each snapshot, so that a
-    document made from a snapshot can be cached until the next one.
+    Every served resource, by path, by kind and by collection.
+
+    revision increases with each snapshot, so that a document generated from a snapshot can be cached until
+    the next one.
     """
 
     __slots__ = ("_by_kind", "_by_path", "_by_storage", "_by_version", "_versions", "resources", "revision")
@@ -36,23 +38,23 @@ class Catalog:
             versions.append(resource.version)
 
     def find(self, group: str, version: str, plural: str) -> ServedResource | None:
-        """Return the resource at `/apis/group/version/plural`."""
+        """Return the resource at `/apis/group/version/plural`, or None."""
         return self._by_path.get((group, version, plural))
 
     def by_kind(self, group: str, version: str, kind: str) -> ServedResource | None:
-        """Return the resource whose objects are of that kind."""
+        """Return the resource whose objects have this kind, or None."""
         return self._by_kind.get((group, version, kind))
 
     def storage(self, group_resource: GroupResource) -> ServedResource | None:
-        """Return the resource of a collection's storage version."""
+        """Return a collection's resource in its storage version, or None."""
         return self._by_storage.get(group_resource)
 
     def preferred(self, group_resource: GroupResource) -> ServedResource | None:
-        """Return the resource of the first version in discovery, which generic clients use."""
+        """Return a collection's resource in the version that discovery lists first, or None."""
         return next((each for each in self.resources if each.group_resource == group_resource), None)
 
     def groups(self) -> tuple[str, ...]:
-        """Return the groups in the order in which the server lists them, without the core group."""
+        """Return the groups in the order in which the API server lists them, without the core group."""
         return tuple(group for group in self._versions if group)
 
     def versions(self, group: str) -> tuple[str, ...]:

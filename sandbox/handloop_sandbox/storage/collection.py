@@ -8,17 +8,16 @@ from collections.abc import Iterator
 from handloop_sandbox.storage.stored import Change, ChangeType, Stored
 
 MAX_BYTES = 16 * 1024 * 1024
-"""The most bytes of JSON that a history holds; in memory, they take several times as much."""
+"""The maximum size of a history, in bytes of JSON. In memory, the objects take several times as much."""
 
 
 class History:
     """
     The last `size` changes of a collection (fewer if they are large), oldest first.
 
-    A position counts every change ever appended, so a reader's position stays valid when old changes are
-    dropped.
-    Invariant: floor is the resource version of the newest change that was dropped (at first, the version at
-    which the collection began). A reader that has seen floor has missed nothing.
+    A position is the number of changes appended before it. It stays valid when old changes are dropped.
+    Invariant: floor is the resource version of the newest dropped change (at first, the version at which the
+    collection began). A reader that has read up to floor or later has missed no change.
     """
 
     __slots__ = ("_bytes", "_dropped", "_entries", "_size", "floor")
@@ -36,18 +35,18 @@ class History:
         return self._dropped + len(self._entries)
 
     def append(self, change: Change) -> None:
-        """Add the newest change; the oldest ones may be dropped."""
+        """Append a change. The oldest ones are dropped if the history is too large."""
         self._entries.append(change)
         self._bytes += len(change.new.tail)
         while len(self._entries) > self._size or self._bytes > MAX_BYTES:
             self._drop(1)
 
     def position_after(self, rv: int) -> int:
-        """Return the position of the first change newer than rv, which must not be older than floor."""
+        """Return the position of the first change after rv. rv must be at least floor."""
         return self._dropped + bisect_right(self._entries, rv, key=lambda change: change.rv)
 
     def read(self, position: int, *, limit: int | None = None) -> list[Change] | None:
-        """Return up to limit changes from position on, or None if some of them have been dropped."""
+        """Return up to limit changes, starting at position, or None if some of them have been dropped."""
         index = position - self._dropped
         return None if index < 0 else self._entries[index : None if limit is None else index + limit]
 
@@ -59,7 +58,7 @@ class History:
             yield change
 
     def until(self, rv: int) -> History:
-        """Return a copy that ends with rv, with the same positions."""
+        """Return a copy without the changes after rv. Positions stay valid."""
         copy = History(size=self._size, floor=self.floor)
         copy._dropped = self._dropped
         copy._entries = self._entries[: self.position_after(rv) - self._dropped]
@@ -67,7 +66,7 @@ class History:
         return copy
 
     def forget(self, rv: int) -> None:
-        """Drop the changes up to rv, so that a reader that has not seen them cannot continue."""
+        """Drop the changes up to rv, so that a reader that has not reached rv cannot continue."""
         self._drop(self.position_after(rv) - self._dropped)
 
     def _drop(self, count: int) -> None:
@@ -81,7 +80,7 @@ class History:
 
 class Collection:
     """
-    One kind's objects by key, sorted.
+    The sorted keys and the objects of one kind.
 
     history is replaced when the kind is redefined or removed. Watches then read the rest of the old history,
     and end.
@@ -96,7 +95,7 @@ class Collection:
         self.history = History(size=history_size, floor=floor)
 
     def apply(self, change: Change) -> None:
-        """Apply a change, and add it to the history."""
+        """Apply a change, and append it to the history."""
         key = change.key
         if change.type is ChangeType.DELETED:
             del self.objects[key]
@@ -108,7 +107,7 @@ class Collection:
         self.history.append(change)
 
     def until(self, rv: int) -> Collection:
-        """Return a copy as of rv, or as of the oldest version that the history remembers."""
+        """Return a copy as of rv, or as of the oldest version that the history can reconstruct."""
         copy = Collection(history_size=self._history_size, floor=self.history.floor)
         keys, objects = self.as_of(max(rv, self.history.floor), "")
         copy.keys, copy.objects = list(keys), dict(objects)
@@ -116,19 +115,19 @@ class Collection:
         return copy
 
     def begin_again(self, rv: int) -> None:
-        """Start a new history, so that no reader can continue from before rv."""
+        """Start a new history, so that no reader can continue from a version before rv."""
         self.history = History(size=self._history_size, floor=rv)
 
     def become(self, other: Collection) -> None:
-        """Take over the objects and history of another collection. Watches of this one's history end."""
+        """Replace the objects and history with another collection's. Watches of the old history will end."""
         self.objects, self.keys, self.history = other.objects, other.keys, other.history
 
     def select(self, namespace: str) -> list[str]:
-        """Return the keys of a namespace ("" = all), in order."""
+        """Return the sorted keys of a namespace, or all keys if namespace is ""."""
         return _in_namespace(self.keys, namespace)
 
     def as_of(self, rv: int, namespace: str) -> tuple[list[str], dict[str, Stored]]:
-        """Return the keys and objects at rv, which must not be older than the history's floor."""
+        """Return the keys and objects as of rv. rv must be at least the history's floor."""
         before: dict[str, Stored | None] = {}
         for change in self.history.newer_than(rv):
             before[change.key] = change.old
@@ -142,5 +141,5 @@ class Collection:
 def _in_namespace(keys: list[str], namespace: str) -> list[str]:
     if not namespace:
         return keys
-    # "0" follows "/" in ASCII, so the range holds exactly the keys of the namespace.
+    # "0" follows "/" in ASCII, so the range contains exactly the keys of the namespace.
     return keys[bisect_left(keys, f"{namespace}/") : bisect_left(keys, f"{namespace}0")]

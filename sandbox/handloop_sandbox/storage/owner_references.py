@@ -19,13 +19,13 @@ def controller_of(obj: Object) -> dict[str, Any] | None:
 
 
 def is_controlled_by(obj: Object, uid: str) -> bool:
-    """Return whether the controller reference of an object has that uid."""
+    """Return whether an object's controller reference has this uid."""
     reference = controller_of(obj)
     return reference is not None and reference["uid"] == uid
 
 
 def controller_reference(owner: Object) -> dict[str, Any]:
-    """Return the reference that makes owner the controller of an object."""
+    """Return the owner reference that makes owner an object's controller."""
     return {
         "apiVersion": owner["apiVersion"],
         "kind": owner["kind"],
@@ -37,7 +37,7 @@ def controller_reference(owner: Object) -> dict[str, Any]:
 
 
 def with_references(obj: Object, owners: list[dict[str, Any]]) -> Object:
-    """Return a copy of obj with these references. If there are none, the field is omitted."""
+    """Return a copy of obj with these owner references. If there are none, the field is omitted."""
     metadata = {key: value for key, value in obj["metadata"].items() if key != "ownerReferences"}
     if owners:
         metadata["ownerReferences"] = owners
@@ -45,5 +45,5 @@ def with_references(obj: Object, owners: list[dict[str, Any]]) -> Object:
 
 
 def without_owners(obj: Object, uids: set[str]) -> Object:
-    """Return a copy of obj without the references to these uids."""
+    """Return a copy of obj without the owner references to these uids."""
     return with_references(obj, [owner for owner in references(obj) if owner["uid"] not in uids])

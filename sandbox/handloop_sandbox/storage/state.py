@@ -1,4 +1,4 @@
-"""The state that the API reads: the current state between two commits, or the state at an older version."""
+"""The state that the API reads: the present state, or the state at an older version."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from handloop_sandbox.wire.resource import GroupResource
 
 
 class State(Protocol):
-    """Read access to everything stored. Objects are shared and must not be changed."""
+    """Read access to all stored objects. They are shared, so callers must not modify them."""
 
     @property
     def resource_version(self) -> int:
-        """The version of the newest change; the next one is one higher."""
+        """The version of the newest change. The next one will be one higher."""
 
     @property
     def compacted(self) -> int:
-        """The oldest version that is still readable, as after an etcd compaction."""
+        """The oldest version that can be read. Older ones are compacted, as in etcd."""
 
     def get(self, group_resource: GroupResource, namespace: str, name: str) -> Object | None:
-        """Return the object of that name, or None if there is none."""
+        """Return the object with this name, or None if it does not exist."""
         stored = self.stored(group_resource, namespace, name)
         return None if stored is None else stored.object
 
     def list(self, group_resource: GroupResource, namespace: str = "") -> builtins.list[Object]:
-        """Return every object of a kind in key order."""
+        """Return a kind's objects in key order, from one namespace or all."""
         collection = self.collection(group_resource)
         return [collection.objects[key].object for key in collection.select(namespace)]
 
@@ -36,10 +36,10 @@ class State(Protocol):
         """Return the number of objects of a kind."""
 
     def group_resources(self) -> AnyCollection[GroupResource]:
-        """Return the collections that hold or held objects."""
+        """Return the collections, including those whose objects have all been deleted."""
 
     def by_owner(self, uid: str) -> builtins.list[tuple[GroupResource, Object]]:
-        """Return the objects with an owner reference to that uid."""
+        """Return the objects with an owner reference to this uid."""
 
     def by_uid(self, uid: str) -> tuple[GroupResource, Object] | None:
         """Return the object with that uid."""
@@ -48,14 +48,15 @@ class State(Protocol):
         """Return one object with its bytes."""
 
     def collection(self, group_resource: GroupResource) -> Collection:
-        """Return a collection with its history, or an empty one if nothing was ever stored."""
+        """Return a collection with its history. It is empty if no object of the kind was ever stored."""
 
 
 class PastState(State):
     """
-    The state at an older version, as a server that lags behind sees it.
+    The state at an older version, as an API server that lags behind returns it.
 
-    A collection whose history does not reach back that far is shown at the oldest version that it remembers.
+    If a collection's history does not reach back to that version, the collection has the oldest state that it
+    can reconstruct.
     """
 
     def __init__(self, state: State, resource_version: int) -> None:
@@ -78,15 +79,15 @@ class PastState(State):
         return self.collection(group_resource).objects.get(object_key(namespace, name))
 
     def count(self, group_resource: GroupResource) -> int:
-        """Return the number of objects of a kind at that version."""
+        """Return how many objects of a kind exist at this version."""
         return len(self.collection(group_resource).objects)
 
     def group_resources(self) -> AnyCollection[GroupResource]:
-        """Return the collections that hold or held objects."""
+        """Return the collections, including those whose objects have all been deleted."""
         return self._state.group_resources()
 
     def collection(self, group_resource: GroupResource) -> Collection:
-        """Return a collection at that version, with its history up to then."""
+        """Return a collection at this version, with its history up to the same version."""
         found = self._collections.get(group_resource)
         if found is None:
             found = self._state.collection(group_resource).until(self._resource_version)
@@ -94,7 +95,7 @@ class PastState(State):
         return found
 
     def by_owner(self, uid: str) -> builtins.list[tuple[GroupResource, Object]]:
-        """Return the objects with an owner reference to that uid."""
+        """Return the objects with an owner reference to this uid."""
         return [
             (kind, obj)
             for kind in self.group_resources()

@@ -1,7 +1,7 @@
 """
-The state: every object, one resource version counter, and the histories that watches read.
+Stores every object, one resource version counter, and the histories that watches read.
 
-Threads: none of its own; the engine's lock serialises every call.
+Threads: it starts none. The engine's lock serialises all calls.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ class Store(State):
     """
     The present state, which changes with each commit.
 
-    history_size is the number of changes kept per collection. A watch or list that starts at an older version
-    is Expired.
-    State: _floor is the version at which a new collection's history begins, because changes of removed kinds
-    up to it are forgotten.
+    history_size is the maximum number of changes that a collection stores. A watch or list that starts at an
+    older version is Expired.
+    State: _floor is the version at which the history of a new collection begins, because earlier changes of
+    removed kinds are lost.
     """
 
     def __init__(self, *, history_size: int = DEFAULT_HISTORY_SIZE) -> None:
@@ -63,11 +63,11 @@ class Store(State):
         return 0 if collection is None else len(collection.objects)
 
     def group_resources(self) -> AnyCollection[GroupResource]:
-        """Return the collections that hold or held objects."""
+        """Return the collections, including those whose objects have all been deleted."""
         return tuple(self._collections)
 
     def collection(self, group_resource: GroupResource) -> Collection:
-        """Return a collection, which is created on first use."""
+        """Return a collection. It is created on first use."""
         collection = self._collections.get(group_resource)
         if collection is None:
             collection = Collection(history_size=self._history_size, floor=self._floor)
@@ -75,7 +75,7 @@ class Store(State):
         return collection
 
     def by_owner(self, uid: str) -> builtins.list[tuple[GroupResource, Object]]:
-        """Return the objects with an owner reference to that uid."""
+        """Return the objects with an owner reference to this uid."""
         return [(place[0], self._at(place)) for place in self._by_owner.get(uid, ())]
 
     def by_uid(self, uid: str) -> tuple[GroupResource, Object] | None:
@@ -84,7 +84,7 @@ class Store(State):
         return None if place is None else (place[0], self._at(place))
 
     def commit(self, changes: Iterable[Change]) -> None:
-        """Add changes to the state. Their versions must follow the newest version."""
+        """Apply changes to the state. Their resource versions must follow the newest one without a gap."""
         for change in changes:
             if change.rv != self._resource_version + 1:
                 raise ValueError(f"{change} does not follow version {self._resource_version}")
@@ -94,24 +94,24 @@ class Store(State):
             self._index(change)
 
     def compact(self, rv: int) -> None:
-        """Forget versions before rv, as etcd's compaction does. Their lists and continue tokens expire."""
+        """Make versions before rv unreadable, as etcd's compaction does. Continue tokens from them expire."""
         self._compacted = max(self._compacted, min(rv, self._resource_version))
 
     def expire(self, group_resource: GroupResource | None = None) -> None:
-        """Empty the history of one collection or of all, so that watches from before now are Expired."""
+        """Empty the history of one collection or of all, so that watches from older versions are Expired."""
         chosen = self._collections.values() if group_resource is None else [self.collection(group_resource)]
         for collection in chosen:
             collection.history.forget(self._resource_version)
             collection.history.floor = self._resource_version
 
     def forget(self, rv: int) -> None:
-        """Compact, and drop the changes up to rv from every history."""
+        """Compact up to rv, and drop the changes up to rv from every history."""
         self.compact(rv)
         for collection in self._collections.values():
             collection.history.forget(rv)
 
     def redefine(self, group_resource: GroupResource) -> None:
-        """End the watches of a kind that was changed or removed. They cannot be continued."""
+        """End the watches of a kind that was redefined or removed. They cannot be resumed."""
         collection = self.collection(group_resource)
         collection.begin_again(self._resource_version)
         if not collection.objects:
@@ -123,7 +123,7 @@ class Store(State):
         return {name: dict(collection.objects) for name, collection in self._collections.items()}
 
     def changes_to(self, start: Snapshot) -> builtins.list[Change]:
-        """Return the changes to commit so that every object is as in a snapshot, except for its version."""
+        """Return the changes that restore the objects of a snapshot. They get new resource versions."""
         transaction = Transaction(self)
         for group_resource, collection in self._collections.items():
             for stored in collection.objects.values():
@@ -139,14 +139,15 @@ class Store(State):
 
     def rewind(self, rv: int) -> builtins.list[Change]:
         """
-        Go back to a version, as if a backup were restored. Every watch ends; later versions are used a second
-        time.
+        Return to an older version, as if a backup were restored.
 
-        Returns: the changes to get there, for the components that follow the state; no history contains them.
+        Every watch ends, and later changes use the same resource versions again.
+        Returns: the changes from the present to that version, for the components that follow the state. No
+        history contains them.
         Raises: ValueError if a collection's history does not reach back that far.
         """
         if not FIRST_RESOURCE_VERSION <= rv <= self._resource_version:
-            raise ValueError(f"there is no version {rv}: the newest is {self._resource_version}")
+            raise ValueError(f"version {rv} does not exist: the newest is {self._resource_version}")
         for group_resource, collection in self._collections.items():
             if collection.history.floor > rv and (collection.objects or collection.history.end):
                 raise ValueError(f"version {rv} of {group_resource.plural} is forgotten")
@@ -190,7 +191,7 @@ class Store(State):
 
 
 def _is_same(now: Stored | None, start: Stored) -> bool:
-    """Return whether an object is the same as at the start, except for its version."""
+    """Return whether an object equals its initial version, apart from the resource version."""
     return now is start or (now is not None and _unversioned(now.object) == _unversioned(start.object))
 
 
@@ -199,7 +200,7 @@ def _unversioned(obj: Object) -> Object:
 
 
 def _differences(group_resource: GroupResource, before: Collection, after: Collection) -> list[Change]:
-    """Return the changes that turn the objects of one collection into those of another."""
+    """Return the changes that convert the objects of one collection into those of another."""
     changes = []
     for key, old in before.objects.items():
         new = after.objects.get(key)

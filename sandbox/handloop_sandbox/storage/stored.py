@@ -1,4 +1,4 @@
-"""One version of one object, and the change that made it."""
+"""One version of one object, and the change that created it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 class ChangeType(StrEnum):
-    """What happened to an object, as watch events spell it."""
+    """The kind of change to an object, as spelt in watch events."""
 
     ADDED = "ADDED"
     MODIFIED = "MODIFIED"
@@ -25,13 +25,13 @@ class ChangeType(StrEnum):
 
 class Stored:
     """
-    A stored object; never changed in place.
+    A stored object. It is never modified.
 
     object has the apiVersion of the storage version. tail is its JSON after `kind` and `apiVersion`
-    (`"metadata":{...},...}`). Answers in any served version, list items and watch events are assembled from
-    these bytes instead of being encoded again. served caches the form that was last requested, or None if
-    that is the object itself. converted holds the webhook's results by version, and by the revision of the
-    definition.
+    (`"metadata":{...},...}`). Responses in any served version, list items and watch events are assembled from
+    these bytes, so that no object is encoded twice. served caches the form that was requested last, with None
+    if that is the object itself. converted holds the conversion webhook's results, by version and by the
+    definition's revision.
     """
 
     __slots__ = ("converted", "object", "rv", "served", "tail")
@@ -45,7 +45,7 @@ class Stored:
 
 
 def tail_of(obj: Object) -> bytes:
-    """Return the JSON of an object without its kind, its apiVersion and the opening brace."""
+    """Return an object's JSON without the opening brace, the kind and the apiVersion."""
     rest = {key: value for key, value in obj.items() if key not in ("kind", "apiVersion")}
     return _encode(rest)[1:]
 
@@ -56,16 +56,17 @@ def head_of(kind: str, api_version: str) -> bytes:
 
 
 def resource_head(resource: ServedResource) -> bytes:
-    """Return the head of the JSON of a resource's objects."""
+    """Return the JSON that precedes the tail of a resource's objects."""
     return head_of(resource.kind, resource.api_version)
 
 
 class Change:
     """
-    One step of a collection's history.
+    One change in a collection's history.
 
-    new is the object after the change or, for DELETED, its last state at the deletion's resource version. old
-    is the object before the change, None for ADDED. Consecutive changes have consecutive resource versions.
+    new is the object after the change. For DELETED, it is the last state with the deletion's resource
+    version. old is the object before the change, or None for ADDED. Consecutive changes have consecutive
+    resource versions.
     """
 
     __slots__ = ("group_resource", "name", "namespace", "new", "old", "rv", "type")
@@ -84,7 +85,7 @@ class Change:
 
     @property
     def key(self) -> str:
-        """The key of the object in its collection."""
+        """The object's key in its collection."""
         return object_key(self.namespace, self.name)
 
     def __repr__(self) -> str:
@@ -92,5 +93,5 @@ class Change:
 
 
 def object_key(namespace: str, name: str) -> str:
-    """`namespace/name`, or only the name. The order of keys is the order of lists."""
+    """Return `namespace/name`, or only the name. Lists are in the order of these keys."""
     return f"{namespace}/{name}" if namespace else name

@@ -1,4 +1,4 @@
-"""The changes that one request would make. Its reads see its own writes, and the state does not change."""
+"""The changes of one request. The request reads its own writes, and the state changes only at the commit."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from handloop_sandbox.wire.resource import GroupResource
 
 class Transaction:
     """
-    The changes of one request, in order, with the resource versions under which the store will commit them.
+    The changes of one request, in order, with the resource versions that they will have in the store.
 
-    A dry run records no changes, and leaves the object's version as it is.
+    A dry run records no changes, and objects keep their resource versions.
     """
 
     def __init__(self, state: State, *, dry_run: bool = False) -> None:
@@ -21,19 +21,19 @@ class Transaction:
         self._written: dict[tuple[GroupResource, str], Stored | None] = {}
 
     def stored(self, group_resource: GroupResource, namespace: str, name: str) -> Stored | None:
-        """Return the object after the changes made so far."""
+        """Return the object after the changes made so far, or None."""
         place = (group_resource, object_key(namespace, name))
         if place in self._written:
             return self._written[place]
         return self.state.stored(group_resource, namespace, name)
 
     def get(self, group_resource: GroupResource, namespace: str, name: str) -> Object | None:
-        """Return the object, like stored(), but without the bytes."""
+        """Return the object as stored() does, but without its bytes."""
         stored = self.stored(group_resource, namespace, name)
         return None if stored is None else stored.object
 
     def put(self, group_resource: GroupResource, obj: Object) -> Stored:
-        """Add or replace an object; obj belongs to the store from now on."""
+        """Add or replace an object. The caller must not modify obj afterwards."""
         metadata = obj["metadata"]
         old = self.stored(group_resource, metadata.get("namespace", ""), metadata["name"])
         if self.dry_run:
@@ -44,7 +44,7 @@ class Transaction:
         return stored
 
     def delete(self, group_resource: GroupResource, namespace: str, name: str) -> Stored:
-        """Remove an object, which must exist. Returns: its last state, at the version of its removal."""
+        """Remove an object, which must exist. Returns: its last state, with the version of its removal."""
         old = self.stored(group_resource, namespace, name)
         if old is None:
             raise KeyError(f"{group_resource} {object_key(namespace, name)}")

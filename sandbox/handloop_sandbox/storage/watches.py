@@ -1,9 +1,9 @@
 """
-Watches: streams of the changes that clients subscribe to.
+Watches: streams of changes to which clients subscribe.
 
-A Subscription is a client's request; a Watcher is one stream's position in the history. Nothing wakes a
-watcher. Instead, the sandbox's driver asks each one for the lines that it has not sent yet, so that a burst
-of changes causes one pass, and not one wake-up per change and watcher.
+A Subscription is a client's request. A Watcher is one stream's position in the history. A change does not
+wake watchers. Instead, the sandbox's driver asks each of them for the lines that it has not sent yet. After a
+burst of changes, each watcher is thus asked once, not once per change.
 Follows: apiserver pkg/storage/cacher (synthetic ADDED watch events, transitions of selectors, bookmarks),
 pkg/endpoints/handlers/watch.go.
 """
@@ -25,9 +25,8 @@ from handloop_sandbox.wire.status import Status, failure
 
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 _BEFORE_TIMEOUT_SECONDS: Final = 2.0
-# After this time, a bookmark is sent even if nothing has changed. A real API server sends one only for a
-# version newer than the watch's start, but it soon has one, because leases are renewed. Here, nothing changes
-# on its own.
+# After this time, a bookmark is sent even without a change. A real API server sends one only for a version
+# newer than the watch's start. It soon has one, because leases are renewed. The sandbox renews no leases.
 _REPEAT_SECONDS: Final = 60.0
 _RETRY_SECONDS: Final = 1.0
 _END: Final = b"}\n"
@@ -40,7 +39,7 @@ not fill the memory.
 
 
 class WatchedObject(Protocol):
-    """Writes the object of a watch event; first is true for the first event of a stream."""
+    """Encodes the object of a watch event. first is True for the first event of a stream."""
 
     def watched(self, stored: Stored, now: float, *, first: bool) -> bytes:
         """Return the object's JSON."""
@@ -51,10 +50,10 @@ class Subscription:
     """
     A client's request to watch.
 
-    position is where it starts in the history. initial holds objects to send as ADDED first; after_initial
-    marks their end with a bookmark. convert uses a webhook to turn objects into the watched version, or is
-    None if that is not needed. refusal ends the stream immediately with an ERROR watch event. silent_until
-    holds back everything up to a resource version. deadline is a unix time.
+    position is the start in the history. initial holds the objects to send first, as ADDED, and after_initial
+    requests a bookmark after them. convert converts objects into the watched version with a webhook, or is
+    None if they need no conversion. refusal ends the stream immediately with an ERROR watch event. Changes up
+    to the resource version silent_until are not sent. deadline is a unix time.
     """
 
     group_resource: GroupResource
@@ -77,11 +76,11 @@ class Watcher:
     """
     One open watch.
 
-    State: _opened is the number of initial objects sent, _started whether all were. _position is the next
-    change to look at, _seen_rv the newest version looked at, _known_rv the newest one sent to the client,
-    _told_at the time when a line was last sent. After a failed conversion, _again_at is the time of the next
-    attempt; the watch is silent until one succeeds.
-    Threads: the engine's lock is held throughout.
+    State: _opened is the number of initial objects sent, and _started whether all have been sent. _position
+    is the next change to read, _seen_rv the newest version read, and _known_rv the newest version sent to the
+    client. _told_at is the time of the last line sent. After a failed conversion, _again_at is the time of
+    the next attempt, and the watch sends nothing until one succeeds.
+    Threads: every call is made with the engine's lock held.
     """
 
     def __init__(
@@ -104,10 +103,11 @@ class Watcher:
 
     def take(self, now: float, *, up_to: int | None = None) -> list[bytes]:
         """
-        Return the next lines that are due, oldest first; `ended` is set when these are the last ones.
+        Return the next lines that are due, oldest first. If they are the last ones, `ended` is set.
 
-        Fewer than BATCH lines mean that no more are due. Args: up_to is the newest version to send, or None
-        for all. Raises: ConversionNeededError; call prepare() once the conversion has been answered.
+        If fewer than BATCH lines are returned, no more are due.
+        Args: up_to is the newest version to send, or None for all.
+        Raises: ConversionNeededError if the webhook must be asked first. Then call prepare().
         """
         if self.ended:
             return []
@@ -120,7 +120,10 @@ class Watcher:
         return lines
 
     def prepare(self, now: float) -> None:
-        """Convert the objects that take() needs next. Raises: ConversionNeededError."""
+        """
+        Convert the objects that take() needs next. Raises: ConversionNeededError if the webhook must be
+        asked.
+        """
         changes = self._history.read(self._position, limit=BATCH) or []
         self._again_at = None
         try:
@@ -138,7 +141,7 @@ class Watcher:
         return not self._has_told_all(up_to) or self._is_replaced() or now >= self.next_wake()
 
     def next_wake(self) -> float:
-        """Return the unix time at which a line or the end is due even if nothing changes."""
+        """Return the unix time at which a line or the end is due even without changes."""
         wake = self.subscription.deadline
         if self._next_bookmark is not None:
             wake = min(wake, self._next_bookmark)
@@ -191,7 +194,7 @@ class Watcher:
         return lines
 
     def _converted_first(self, changes: Sequence[Change]) -> list[Change]:
-        """Return the changes before the first one that is not converted yet."""
+        """Return the converted changes that precede the first unconverted one."""
         found: list[Change] = []
         with contextlib.suppress(ConversionNeededError, ConversionFailedError):
             for change in changes:
@@ -212,7 +215,7 @@ class Watcher:
         ]
 
     def _seen(self, change: Change, now: float) -> bytes | None:
-        """Return the line for a change, or None if this client does not see the change."""
+        """Return the line for a change, or None if the change is not sent to this client."""
         subscription = self.subscription
         if subscription.namespace and change.namespace != subscription.namespace:
             return None
@@ -231,7 +234,8 @@ class Watcher:
             return self._line(kind, change.new, now)
         if not was or change.old is None:
             return None
-        # The object leaves the selection, so send its last selected state with the version of the change.
+        # The object no longer matches the selector, so its last matching state is sent with the version of
+        # the change.
         last = change.new if change.type is ChangeType.DELETED else _at_version(change.old, change.rv)
         return self._line(ChangeType.DELETED, last, now)
 
@@ -263,7 +267,7 @@ class Watcher:
         return self._line("BOOKMARK", Stored(obj, rv), now)
 
     def _bookmark_after(self, now: float) -> float | None:
-        """Return the unix time of the next bookmark. Another one is sent shortly before the stream ends."""
+        """Return the time of the next bookmark. The last one is sent shortly before the stream ends."""
         if not self.subscription.bookmarks:
             return None
         last = self.subscription.deadline - _BEFORE_TIMEOUT_SECONDS
@@ -283,7 +287,7 @@ def error_line(status: Status) -> bytes:
 
 
 def too_old(rv: int, oldest: int) -> Status:
-    """Return the Status for a watch that starts before the beginning of the history."""
+    """Return the Status for a watch that starts at a version before the history."""
     return failure(410, "Expired", f"too old resource version: {rv} ({oldest})")
 
 

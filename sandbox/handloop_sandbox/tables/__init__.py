@@ -1,1 +1,1 @@
-"""Objects as rows of a Table, which kubectl get prints."""
+"""Converts objects to the rows of a Table, which kubectl get prints."""

@@ -1,5 +1,5 @@
 """
-Parts of Table cells that several kinds share.
+Functions for Table cells that several kinds share.
 
 Follows: kubernetes pkg/printers/internalversion/printers.go, apimachinery pkg/apis/meta/v1/helpers.go and
 pkg/labels.
@@ -23,7 +23,7 @@ def name_of(obj: Object) -> str:
 
 
 def age_of(obj: Object, now: float) -> str:
-    """Return the age of the object, as kubectl prints it."""
+    """Return an object's age, as kubectl prints it."""
     return human.age(part(obj, "metadata").get("creationTimestamp"), now)
 
 
@@ -50,7 +50,7 @@ def selector_cell(selector: Object | None) -> str:
 
 
 def shortened(entries: Sequence[str], total: int, *, limit: int = 3, empty: str = "") -> str:
-    """Return the first entries, and the number of the remaining ones."""
+    """Return the first entries and, if there are more, the number of the others."""
     text = ",".join(entries[:limit])
     if len(entries) > limit:
         return f"{text} + {total - limit} more..."
@@ -58,12 +58,12 @@ def shortened(entries: Sequence[str], total: int, *, limit: int = 3, empty: str 
 
 
 def unique(values: Iterable[str]) -> list[str]:
-    """Return the sorted values without duplicates and empty ones."""
+    """Return the sorted values without duplicates and empty strings."""
     return sorted({value for value in values if value})
 
 
 def holds(conditions: Iterable[Object] | None, kind: str) -> bool:
-    """Return whether the first condition of that type is True."""
+    """Return whether the first condition of this type is True."""
     for condition in conditions or ():
         if condition.get("type") == kind:
             return condition.get("status") == "True"

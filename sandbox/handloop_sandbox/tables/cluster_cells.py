@@ -1,5 +1,5 @@
 """
-Rows of kinds that do not run pods: configuration, networking, access, nodes, claims, quotas and Events.
+The rows of kinds that do not run pods: configuration, networking, access, nodes, quotas and Events.
 
 Follows: kubernetes pkg/printers/internalversion/printers.go, pkg/apis/core/helper/helpers.go.
 """
@@ -26,28 +26,28 @@ _ROLE_LABEL = "node-role.kubernetes.io/"
 
 
 def config_map_cells(obj: Object, now: float) -> list[Any]:
-    """Name, data, age."""
+    """Return the cells: name, data, age."""
     return [name_of(obj), len(part(obj, "data")) + len(part(obj, "binaryData")), age_of(obj, now)]
 
 
 def secret_cells(obj: Object, now: float) -> list[Any]:
-    """Name, type, data, age."""
+    """Return the cells: name, type, data, age."""
     return [name_of(obj), obj.get("type", ""), len(part(obj, "data")), age_of(obj, now)]
 
 
 def named_cells(obj: Object, now: float) -> list[Any]:
-    """Name, age."""
+    """Return the cells: name, age."""
     return [name_of(obj), age_of(obj, now)]
 
 
 def created_cells(obj: Object, now: float) -> list[Any]:
-    """Name and creation time, for kinds without columns of their own."""
+    """Return the name and creation time, the cells of kinds without columns of their own."""
     del now
     return [name_of(obj), part(obj, "metadata").get("creationTimestamp")]
 
 
 def role_binding_cells(obj: Object, now: float) -> list[Any]:
-    """Name, role, age, users, groups, service accounts."""
+    """Return the cells: name, role, age, users, groups, service accounts."""
     role, subjects = part(obj, "roleRef"), obj.get("subjects") or ()
 
     def named(kind: str) -> list[Object]:
@@ -65,7 +65,7 @@ def role_binding_cells(obj: Object, now: float) -> list[Any]:
 
 
 def priority_class_cells(obj: Object, now: float) -> list[Any]:
-    """Name, value, whether it is the default, age, preemption policy."""
+    """Return the cells: name, value, whether it is the default, age, preemption policy."""
     is_default = bool(obj.get("globalDefault"))
     return [
         name_of(obj),
@@ -77,17 +77,17 @@ def priority_class_cells(obj: Object, now: float) -> list[Any]:
 
 
 def namespace_cells(obj: Object, now: float) -> list[Any]:
-    """Name, status, age."""
+    """Return the cells: name, status, age."""
     return [name_of(obj), part(obj, "status").get("phase", ""), age_of(obj, now)]
 
 
 def lease_cells(obj: Object, now: float) -> list[Any]:
-    """Name, holder, age."""
+    """Return the cells: name, holder, age."""
     return [name_of(obj), part(obj, "spec").get("holderIdentity") or "", age_of(obj, now)]
 
 
 def signing_request_cells(obj: Object, now: float) -> list[Any]:
-    """Name, age, signer, requestor, requested duration, condition."""
+    """Return the cells: name, age, signer, requestor, requested duration, condition."""
     spec, status = part(obj, "spec"), part(obj, "status")
     kinds = {condition.get("type") for condition in status.get("conditions") or ()}
     words = ["Denied" if "Denied" in kinds else "Approved" if "Approved" in kinds else "Pending"]
@@ -105,7 +105,11 @@ def signing_request_cells(obj: Object, now: float) -> list[Any]:
 
 
 def event_cells(obj: Object, now: float) -> list[Any]:
-    """Last seen, type, reason, object, subobject, source, message, first seen, count, name."""
+    """
+    Return the cells of an Event.
+
+    These are last seen, type, reason, object, subobject, source, message, first seen, count and name.
+    """
     about = part(obj, "involvedObject") or part(obj, "regarding")
     source = part(obj, "source") or part(obj, "deprecatedSource")
     series = obj.get("series")
@@ -140,7 +144,7 @@ def _event_source(obj: Object, source: Object) -> str:
 
 
 def service_cells(obj: Object, now: float) -> list[Any]:
-    """Name, type, cluster IP, external IP, ports, age, selector."""
+    """Return the cells: name, type, cluster IP, external IP, ports, age, selector."""
     spec = part(obj, "spec")
     address = (spec.get("clusterIPs") or [NONE])[0]
     ports = ",".join(_service_port(port) for port in spec.get("ports") or ()) or NONE
@@ -180,7 +184,7 @@ def _balancer_addresses(obj: Object) -> list[str]:
 
 
 def endpoint_slice_cells(obj: Object, now: float) -> list[Any]:
-    """Name, address type, ports, endpoints, age."""
+    """Return the cells: name, address type, ports, endpoints, age."""
     ports = [_slice_port(port) for port in obj.get("ports") or ()]
     addresses = [address for entry in obj.get("endpoints") or () for address in entry.get("addresses") or ()]
     return [
@@ -199,7 +203,7 @@ def _slice_port(port: Object) -> str:
 
 
 def node_cells(obj: Object, now: float) -> list[Any]:
-    """Name, status, roles, age, version, addresses, OS image, kernel, container runtime."""
+    """Return the cells: name, status, roles, age, version, addresses, OS image, kernel, runtime."""
     info = part(obj, "status", "nodeInfo")
     architecture = f" ({info['architecture']})" if info.get("architecture") else ""
     return [
@@ -235,7 +239,7 @@ def _node_address(obj: Object, kind: str) -> str:
 
 
 def quota_cells(obj: Object, now: float) -> list[Any]:
-    """Name, request, limit, age."""
+    """Return the cells: name, request, limit, age."""
     hard, used = part(obj, "status", "hard"), part(obj, "status", "used")
     texts = {name: f"{name}: {used.get(name, '0')}/{hard[name]}" for name in sorted(hard)}
     requests = ", ".join(text for name, text in texts.items() if not name.startswith("limits."))

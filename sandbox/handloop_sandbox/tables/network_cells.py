@@ -1,5 +1,5 @@
 """
-Rows of networking kinds: Endpoints, Ingresses, network policies.
+The rows of networking kinds: Endpoints, Ingresses and NetworkPolicies.
 
 Follows: kubernetes pkg/printers/internalversion/printers.go.
 """
@@ -13,7 +13,7 @@ from handloop_sandbox.wire.field_rules import part
 
 
 def endpoints_cells(obj: Object, now: float) -> list[Any]:
-    """Name, endpoints, age."""
+    """Return the cells: name, endpoints, age."""
     found = [text for subset in obj.get("subsets") or () for text in _endpoints(subset)]
     return [
         name_of(obj),
@@ -35,7 +35,7 @@ def _endpoints(subset: Object) -> list[str]:
 
 
 def ingress_cells(obj: Object, now: float) -> list[Any]:
-    """Name, class, hosts, address, ports, age."""
+    """Return the cells: name, class, hosts, address, ports, age."""
     spec = part(obj, "spec")
     hosts = [rule["host"] for rule in spec.get("rules") or () if rule.get("host")]
     points = part(obj, "status", "loadBalancer").get("ingress") or ()
@@ -52,7 +52,7 @@ def ingress_cells(obj: Object, now: float) -> list[Any]:
 
 
 def ingress_class_cells(obj: Object, now: float) -> list[Any]:
-    """Name, controller, parameters, age."""
+    """Return the cells: name, controller, parameters, age."""
     spec = part(obj, "spec")
     parameters = spec.get("parameters")
     text = NONE
@@ -63,5 +63,5 @@ def ingress_class_cells(obj: Object, now: float) -> list[Any]:
 
 
 def network_policy_cells(obj: Object, now: float) -> list[Any]:
-    """Name, pod selector, age."""
+    """Return the cells: name, pod selector, age."""
     return [name_of(obj), selector_cell(part(obj, "spec").get("podSelector")), age_of(obj, now)]

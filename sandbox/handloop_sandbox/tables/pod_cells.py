@@ -1,5 +1,5 @@
 """
-The row of a Pod, which shows the state of its containers in one word.
+The row of a Pod, which summarises the state of its containers in one word.
 
 Follows: kubernetes pkg/printers/internalversion/printers.go (printPod).
 """
@@ -21,7 +21,7 @@ _CONDITIONS = {
 
 
 class _Restarts(NamedTuple):
-    """The number of container restarts, and when the run before the latest one ended ("" if none)."""
+    """The number of container restarts, and the time at which the last terminated run ended, or ""."""
 
     times: int = 0
     last: str = ""
@@ -37,7 +37,7 @@ class _Restarts(NamedTuple):
 
 
 class _Progress(NamedTuple):
-    """The findings about a pod so far: its reason, ready containers and restarts."""
+    """The findings about a pod so far: its reason, its ready containers and its restarts."""
 
     reason: str
     ready: int
@@ -45,7 +45,7 @@ class _Progress(NamedTuple):
 
 
 def pod_conditions(pod: Object) -> list[dict[str, str]] | None:
-    """Return the row's conditions, which only a finished pod has."""
+    """Return the conditions of a pod's row, or None if the pod has not finished."""
     phase = part(pod, "status").get("phase", "")
     if phase not in _TERMINAL:
         return None
@@ -53,7 +53,7 @@ def pod_conditions(pod: Object) -> list[dict[str, str]] | None:
 
 
 def pod_cells(pod: Object, now: float) -> list[Any]:
-    """Name, ready, status, restarts, age, IP, node, nominated node, readiness gates."""
+    """Return the cells: name, ready, status, restarts, age, IP, node, nominated node, readiness gates."""
     spec, status = part(pod, "spec"), part(pod, "status")
     progress = _progress(spec, status)
     addresses = status.get("podIPs") or [{}]
@@ -107,7 +107,7 @@ def _progress(spec: Object, status: Object) -> _Progress:
 
 
 def _initialization(spec: Object, status: Object, reason: str) -> tuple[_Progress, _Restarts, bool]:
-    """Return the progress of init containers, the restarts of sidecars, and whether any is not done yet."""
+    """Return the init containers' progress, the sidecars' restarts, and whether one has not finished yet."""
     declared = {entry.get("name"): entry for entry in spec.get("initContainers") or ()}
     restarts, sidecars, ready = _Restarts(), _Restarts(), 0
     for index, found in enumerate(status.get("initContainerStatuses") or ()):
@@ -164,7 +164,7 @@ def _running(status: Object, before: _Progress) -> _Progress:
 
 
 def _completed(status: Object, *, running: bool, error: str) -> str:
-    """Return the status of a pod with a completed container, which depends on the other containers."""
+    """Return the status of a pod with a completed container, according to its other containers."""
     if running and holds(status.get("conditions"), "Ready"):
         return "Running"
     return error or ("NotReady" if running else "Completed")

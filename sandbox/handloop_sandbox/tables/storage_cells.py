@@ -1,5 +1,5 @@
 """
-Rows of volumes, their claims and their classes.
+The rows of volumes, their claims and their classes.
 
 Follows: kubernetes pkg/printers/internalversion/printers.go, pkg/apis/core/helper, pkg/apis/storage/util.
 """
@@ -26,7 +26,10 @@ _MODES: Final = {
 
 
 def volume_cells(obj: Object, now: float) -> list[Any]:
-    """Name, capacity, modes, reclaim policy, status, claim, two classes, reason, age, volume mode."""
+    """
+    Return the cells: name, capacity, modes, reclaim policy, status, claim, two classes, reason, age and
+    volume mode.
+    """
     spec, status = part(obj, "spec"), part(obj, "status")
     claim = part(spec, "claimRef")
     return [
@@ -45,7 +48,7 @@ def volume_cells(obj: Object, now: float) -> list[Any]:
 
 
 def claim_cells(obj: Object, now: float) -> list[Any]:
-    """Name, status, volume, capacity, modes, class, attributes class, age, volume mode."""
+    """Return the cells: name, status, volume, capacity, modes, two classes, age, volume mode."""
     spec, status = part(obj, "spec"), part(obj, "status")
     volume = spec.get("volumeName", "")
     return [
@@ -62,7 +65,7 @@ def claim_cells(obj: Object, now: float) -> list[Any]:
 
 
 def class_cells(obj: Object, now: float) -> list[Any]:
-    """Name, provisioner, reclaim policy, binding mode, expansion, age."""
+    """Return the cells: name, provisioner, reclaim policy, binding mode, expansion, age."""
     notes = part(obj, "metadata", "annotations")
     is_default = any(notes.get(name) == "true" for name in _DEFAULTS)
     return [
@@ -76,7 +79,7 @@ def class_cells(obj: Object, now: float) -> list[Any]:
 
 
 def _modes(given: Sequence[str]) -> str:
-    """Return the abbreviated access modes without duplicates, in the server's order."""
+    """Return the abbreviated access modes without duplicates, in the API server's order."""
     return ",".join(short for mode, short in _MODES.items() if mode in given)
 
 

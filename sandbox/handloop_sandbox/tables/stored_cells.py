@@ -1,7 +1,7 @@
 """
-Rows of kinds that have no effect in the sandbox: admission, aggregation, devices, volume drivers, flow
-control.
+The rows of kinds that have no effect in the sandbox.
 
+These are kinds for admission, aggregation, devices, volume drivers and flow control.
 Follows: kubernetes pkg/printers/internalversion/printers.go, kube-aggregator
 pkg/registry/apiservice/etcd/etcd.go.
 """
@@ -15,12 +15,12 @@ from handloop_sandbox.wire.field_rules import part
 
 
 def webhook_cells(obj: Object, now: float) -> list[Any]:
-    """Name, webhooks, age."""
+    """Return the cells: name, webhooks, age."""
     return [name_of(obj), len(obj.get("webhooks") or ()), age_of(obj, now)]
 
 
 def policy_cells(obj: Object, now: float) -> list[Any]:
-    """Name, validations or mutations, kind of the parameters, age."""
+    """Return the cells: name, number of validations or mutations, parameter kind, age."""
     spec = part(obj, "spec")
     steps = spec.get("validations") or spec.get("mutations") or ()
     kind = part(spec, "paramKind")
@@ -29,7 +29,7 @@ def policy_cells(obj: Object, now: float) -> list[Any]:
 
 
 def policy_binding_cells(obj: Object, now: float) -> list[Any]:
-    """Name, policy, parameters, age."""
+    """Return the cells: name, policy, parameters, age."""
     spec = part(obj, "spec")
     return [name_of(obj), spec.get("policyName", ""), _parameters(part(spec, "paramRef")), age_of(obj, now)]
 
@@ -41,7 +41,7 @@ def _parameters(reference: Object) -> str:
 
 
 def _go_selector(selector: Object) -> str:
-    """Return a label selector as Go prints the struct."""
+    """Return a label selector in the form in which Go prints the struct."""
     labels = part(selector, "matchLabels")
     pairs = "".join(f"{key}: {labels[key]}," for key in sorted(labels))
     rules = "".join(
@@ -56,7 +56,7 @@ def _go_selector(selector: Object) -> str:
 
 
 def api_service_cells(obj: Object, now: float) -> list[Any]:
-    """Name, service, available, age."""
+    """Return the cells: name, service, available, age."""
     service = part(obj, "spec", "service")
     where = f"{service.get('namespace', '')}/{service.get('name', '')}" if service else "Local"
     conditions = part(obj, "status").get("conditions") or ()
@@ -67,7 +67,7 @@ def api_service_cells(obj: Object, now: float) -> list[Any]:
 
 
 def component_cells(obj: Object, now: float) -> list[Any]:
-    """Name, status, message, error."""
+    """Return the cells: name, status, message, error."""
     del now
     found = next((entry for entry in obj.get("conditions") or () if entry.get("type") == "Healthy"), None)
     if found is None:
@@ -77,7 +77,7 @@ def component_cells(obj: Object, now: float) -> list[Any]:
 
 
 def driver_cells(obj: Object, now: float) -> list[Any]:
-    """Name, three settings of the driver, its tokens' audiences, whether it republishes, modes, age."""
+    """Return the cells: name, three settings, token audiences, whether it republishes, modes, age."""
     spec = part(obj, "spec")
     tokens = spec.get("tokenRequests")
     return [
@@ -93,12 +93,12 @@ def driver_cells(obj: Object, now: float) -> list[Any]:
 
 
 def driver_node_cells(obj: Object, now: float) -> list[Any]:
-    """Name, drivers, age."""
+    """Return the cells: name, drivers, age."""
     return [name_of(obj), len(part(obj, "spec").get("drivers") or ()), age_of(obj, now)]
 
 
 def attachment_cells(obj: Object, now: float) -> list[Any]:
-    """Name, attacher, volume, node, attached, age."""
+    """Return the cells: name, attacher, volume, node, attached, age."""
     spec = part(obj, "spec")
     volume = part(spec, "source").get("persistentVolumeName") or ""
     attached = part(obj, "status").get("attached", False)
@@ -113,17 +113,17 @@ def attachment_cells(obj: Object, now: float) -> list[Any]:
 
 
 def attributes_class_cells(obj: Object, now: float) -> list[Any]:
-    """Name, driver, age."""
+    """Return the cells: name, driver, age."""
     return [name_of(obj), obj.get("driverName", ""), age_of(obj, now)]
 
 
 def runtime_class_cells(obj: Object, now: float) -> list[Any]:
-    """Name, handler, age."""
+    """Return the cells: name, handler, age."""
     return [name_of(obj), obj.get("handler", ""), age_of(obj, now)]
 
 
 def flow_schema_cells(obj: Object, now: float) -> list[Any]:
-    """Name, priority level, precedence, distinguisher method, age, whether the level is missing."""
+    """Return the cells: name, level, precedence, distinguisher, age, whether the level is missing."""
     spec = part(obj, "spec")
     conditions = part(obj, "status").get("conditions") or ()
     return [
@@ -137,7 +137,7 @@ def flow_schema_cells(obj: Object, now: float) -> list[Any]:
 
 
 def priority_level_cells(obj: Object, now: float) -> list[Any]:
-    """Name, type, shares, queues, hand size, length of a queue, age."""
+    """Return the cells: name, type, shares, queues, hand size, queue length, age."""
     spec = part(obj, "spec")
     limited = part(spec, "limited")
     queuing = part(limited, "limitResponse", "queuing")
@@ -148,7 +148,7 @@ def priority_level_cells(obj: Object, now: float) -> list[Any]:
 
 
 def address_cells(obj: Object, now: float) -> list[Any]:
-    """Name, owner, and age (without a column)."""
+    """Return the cells: name, owner, and age (without a column)."""
     owner = part(obj, "spec", "parentRef")
     names = ".".join(filter(None, (owner.get("resource"), owner.get("group")))).lower()
     where = "/".join(filter(None, (names, owner.get("namespace"), owner.get("name"))))
@@ -156,12 +156,12 @@ def address_cells(obj: Object, now: float) -> list[Any]:
 
 
 def address_range_cells(obj: Object, now: float) -> list[Any]:
-    """Name, ranges, age."""
+    """Return the cells: name, ranges, age."""
     return [name_of(obj), ",".join(part(obj, "spec").get("cidrs") or ()), age_of(obj, now)]
 
 
 def claim_cells(obj: Object, now: float) -> list[Any]:
-    """Name, state, age."""
+    """Return the cells: name, state, age."""
     status, deleted = part(obj, "status"), is_deleting(obj)
     allocated = status.get("allocation") is not None
     states = {
@@ -174,7 +174,7 @@ def claim_cells(obj: Object, now: float) -> list[Any]:
 
 
 def slice_cells(obj: Object, now: float) -> list[Any]:
-    """Name, node, driver, pool, age."""
+    """Return the cells: name, node, driver, pool, age."""
     spec = part(obj, "spec")
     pool = part(spec, "pool").get("name", "")
     return [name_of(obj), spec.get("nodeName") or "", spec.get("driver", ""), pool, age_of(obj, now)]

@@ -1,8 +1,8 @@
 """
-Objects as rows of a `meta.k8s.io/v1 Table`, which kubectl get prints, and PartialObjectMetadata.
+Objects as rows of a `meta.k8s.io/v1 Table`, which kubectl get prints, and as PartialObjectMetadata.
 
-Custom resources have the columns of their definition (additionalPrinterColumns). Kinds without an entry in
-CELLS show name and creation time.
+A custom resource has the columns of its definition (additionalPrinterColumns). A kind without an entry in
+CELLS has its name and creation time.
 Follows: apiserver pkg/endpoints/handlers/response.go, kubernetes pkg/printers/internalversion,
 apiextensions-apiserver pkg/registry/customresource/tableconvertor/tableconvertor.go.
 """
@@ -35,7 +35,7 @@ _AGE = {
 
 
 def custom_columns(resource: ServedResource) -> list[Column]:
-    """Name, then the columns of the definition, or only Age if it has none."""
+    """Return the Name column and the definition's columns, or Name and Age if it has none."""
     return [_name_column(), *(_column(declared) for declared in _declared(resource))]
 
 
@@ -62,7 +62,7 @@ def _column(declared: Object) -> Column:
 
 
 def custom_cells(resource: ServedResource, obj: Object, now: float) -> list[Any]:
-    """Return the name, and the value at each column's path, or null if it is missing or has another type."""
+    """Return the name and each column's value, or None for a missing value or one of another type."""
     return [name_of(obj), *(_cell(declared, obj, now) for declared in _declared(resource))]
 
 
@@ -161,7 +161,7 @@ CELLS: Mapping[tuple[str, str], Cells] = {
 
 
 _SCALES = GroupResource("autoscaling", "scales")
-"""The resource of a /scale answer, which has no lists."""
+"""The resource of a /scale response, which cannot be listed."""
 
 
 def columns_of(resource: ServedResource) -> Sequence[Column]:
@@ -185,7 +185,7 @@ def _scale_columns() -> list[Column]:
 
 
 def cells_of(resource: ServedResource, obj: Object, now: float) -> list[Any]:
-    """One object's cells, in the order of the columns."""
+    """Return an object's cells, in the order of the columns."""
     if resource.custom:
         return custom_cells(resource, obj, now)
     if resource.group_resource == _SCALES:
@@ -204,10 +204,10 @@ def render(
     version: str = "v1",
 ) -> dict[str, Any]:
     """
-    Return a complete Table. metadata is its ListMeta; include is the part of the object that each row
-    contains.
+    Return a complete Table.
 
-    Raises: StatusError 400 for an unknown include.
+    metadata is its ListMeta. include is the part of the object that each row contains.
+    Raises: StatusError 400 if include is unknown.
     """
     table: dict[str, Any] = {"kind": "Table", "apiVersion": f"meta.k8s.io/{version}"}
     table["metadata"] = dict(metadata or {})

@@ -1,5 +1,5 @@
 """
-Rows of kinds that run pods (Deployments, ReplicaSets, Jobs and so on), of autoscalers and budgets.
+The rows of kinds that run pods (Deployments, ReplicaSets, Jobs and so on), of autoscalers and of budgets.
 
 Follows: kubernetes pkg/printers/internalversion/printers.go.
 """
@@ -46,7 +46,7 @@ def _count(obj: Object, name: str) -> int:
 
 
 def deployment_cells(obj: Object, now: float) -> list[Any]:
-    """Name, ready, up-to-date, available, age, containers, images, selector."""
+    """Return the cells: name, ready, up-to-date, available, age, containers, images, selector."""
     spec = part(obj, "spec")
     ready = f"{_count(obj, 'readyReplicas')}/{spec.get('replicas') or 0}"
     counts = (_count(obj, "updatedReplicas"), _count(obj, "availableReplicas"))
@@ -61,14 +61,14 @@ def deployment_cells(obj: Object, now: float) -> list[Any]:
 
 
 def replica_set_cells(obj: Object, now: float) -> list[Any]:
-    """Name, desired, current, ready, age, containers, images, selector."""
+    """Return the cells: name, desired, current, ready, age, containers, images, selector."""
     spec = part(obj, "spec")
     counts = (int(spec.get("replicas") or 0), _count(obj, "replicas"), _count(obj, "readyReplicas"))
     return [name_of(obj), *counts, age_of(obj, now), *_template(obj), selector_cell(spec.get("selector"))]
 
 
 def controller_cells(obj: Object, now: float) -> list[Any]:
-    """For a ReplicationController: name, desired, current, ready, age, containers, images, selector."""
+    """Return a ReplicationController's cells, the same as those of a ReplicaSet."""
     spec = part(obj, "spec")
     counts = (int(spec.get("replicas") or 0), _count(obj, "replicas"), _count(obj, "readyReplicas"))
     selector = labels_text(spec.get("selector") or {})
@@ -76,7 +76,7 @@ def controller_cells(obj: Object, now: float) -> list[Any]:
 
 
 def daemon_set_cells(obj: Object, now: float) -> list[Any]:
-    """Name, five counts, node selector, age, containers, images, selector."""
+    """Return the cells: name, five counts, node selector, age, containers, images, selector."""
     spec = part(obj, "spec")
     nodes = part(spec, "template", "spec").get("nodeSelector") or {}
     return [
@@ -90,7 +90,10 @@ def daemon_set_cells(obj: Object, now: float) -> list[Any]:
 
 
 def cron_job_cells(obj: Object, now: float) -> list[Any]:
-    """Name, schedule, time zone, suspend, active, last schedule, age, containers, images, selector."""
+    """
+    Return the cells: name, schedule, time zone, suspend, active, last schedule, age, containers, images and
+    selector.
+    """
     spec, status = part(obj, "spec"), part(obj, "status")
     job, last = part(spec, "jobTemplate", "spec"), status.get("lastScheduleTime")
     suspend = spec.get("suspend")
@@ -108,7 +111,7 @@ def cron_job_cells(obj: Object, now: float) -> list[Any]:
 
 
 def template_cells(obj: Object, now: float) -> list[Any]:
-    """For a PodTemplate: name, containers, images, pod labels."""
+    """Return a PodTemplate's cells: name, containers, images, pod labels."""
     del now
     template = part(obj, "template")
     labels = labels_text(part(template, "metadata").get("labels") or {})
@@ -116,7 +119,7 @@ def template_cells(obj: Object, now: float) -> list[Any]:
 
 
 def revision_cells(obj: Object, now: float) -> list[Any]:
-    """For a ControllerRevision: name, controller, revision, age."""
+    """Return a ControllerRevision's cells: name, controller, revision, age."""
     owners = part(obj, "metadata").get("ownerReferences") or ()
     owner: Object = next((entry for entry in owners if entry.get("controller")), {})
     group = owner.get("apiVersion", "").rpartition("/")[0]
@@ -126,13 +129,13 @@ def revision_cells(obj: Object, now: float) -> list[Any]:
 
 
 def stateful_set_cells(obj: Object, now: float) -> list[Any]:
-    """Name, ready, age, containers, images."""
+    """Return the cells: name, ready, age, containers, images."""
     ready = f"{_count(obj, 'readyReplicas')}/{part(obj, 'spec').get('replicas') or 0}"
     return [name_of(obj), ready, age_of(obj, now), *_template(obj)]
 
 
 def job_cells(obj: Object, now: float) -> list[Any]:
-    """Name, status, completions, duration, age, containers, images, selector."""
+    """Return the cells: name, status, completions, duration, age, containers, images, selector."""
     selector = selector_cell(part(obj, "spec").get("selector"))
     cells = [name_of(obj), _job_status(obj), _completions(obj), _job_duration(part(obj, "status"), now)]
     return [*cells, age_of(obj, now), *_template(obj), selector]
@@ -168,20 +171,20 @@ def _job_duration(status: Object, now: float) -> str:
 
 
 def disruption_budget_cells(obj: Object, now: float) -> list[Any]:
-    """Name, min available, max unavailable, allowed disruptions, age."""
+    """Return the cells: name, min available, max unavailable, allowed disruptions, age."""
     spec = part(obj, "spec")
     bounds = [str(spec.get(name, "N/A")) for name in ("minAvailable", "maxUnavailable")]
     return [name_of(obj), *bounds, _count(obj, "disruptionsAllowed"), age_of(obj, now)]
 
 
 def scale_cells(obj: Object, now: float) -> list[Any]:
-    """For the Scale of any object: name, desired, available, age."""
+    """Return the cells of any object's Scale: name, desired, available, age."""
     counts = [int(part(obj, member).get("replicas") or 0) for member in ("spec", "status")]
     return [name_of(obj), *counts, age_of(obj, now)]
 
 
 def autoscaler_cells(obj: Object, now: float) -> list[Any]:
-    """For either served version: name, reference, targets, min pods, max pods, replicas, age."""
+    """Return the cells in either version: name, reference, targets, min pods, max pods, replicas, age."""
     spec, status = part(obj, "spec"), part(obj, "status")
     target = part(spec, "scaleTargetRef")
     least = spec.get("minReplicas")

@@ -99,7 +99,7 @@ def test_a_refusal_is_the_servers(server: LocalServer) -> None:
     assert (refused.status, refused.body["reason"]) == (422, "Invalid")
     assert server.request("GET", "/api/v1/namespaces/default/configmaps/good").status == 200
     unknown = server.request("POST", _LOAD, _map("a").replace("ConfigMap", "Nonsense").encode())
-    assert (unknown.status, unknown.message) == (404, "there is no kind Nonsense in v1")
+    assert (unknown.status, unknown.message) == (404, "the sandbox serves no kind Nonsense in v1")
     assert server.request("POST", _LOAD, _PUMP.encode()).status == 404
 
 

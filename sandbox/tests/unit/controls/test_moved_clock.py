@@ -71,7 +71,7 @@ def test_it_goes_to_a_time_and_runs_on(sandbox: Sandbox) -> None:
 @pytest.mark.parametrize(
     ("wanted", "says"),
     [
-        (Move(time="2000-01-01T00:00:00Z"), "time does not go back: it is 2023-11-14T22:13:20.000000Z"),
+        (Move(time="2000-01-01T00:00:00Z"), "the clock cannot go back: it is 2023-11-14T22:13:20.000000Z"),
         (Move(time="9999-12-31T23:59:59Z"), "the clock ends at 9000-01-01T00:00:00.000000Z"),
         (Move(time="tomorrow"), "not an RFC 3339 time: 'tomorrow'"),
         (Move(time="2030-01-01T00:00:00Z", advance_seconds=1), "either advanceSeconds or a time"),
@@ -91,4 +91,4 @@ def test_a_clock_that_cannot_be_set_is_told(server: LocalServer) -> None:
     """A program may give the sandbox a clock of its own."""
     assert server.request("GET", "/sandbox/clock").body["running"] is True
     refused = server.request("POST", "/sandbox/clock", {"advanceSeconds": 1})
-    assert (refused.status, refused.message) == (409, "this sandbox has a clock that cannot be set")
+    assert (refused.status, refused.message) == (409, "this sandbox's clock cannot be set")
