@@ -1,1 +1,1 @@
-"""CEL as in kube-apiserver: syntax, types, costs, values."""
+"""The Common Expression Language (CEL) as in kube-apiserver: its syntax, types, costs and values."""

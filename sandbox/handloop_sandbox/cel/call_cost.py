@@ -1,6 +1,7 @@
 """
-The costs of function calls, on top of the costs of their arguments. A size has a minimum and a maximum number
-of characters or elements; a cost is only a maximum.
+The costs of function calls, in addition to the costs of their arguments.
+
+A size is the minimum and maximum number of characters or elements; a cost is a maximum.
 Follows: apiserver 0.36 pkg/cel/library/cost.go; cel-go 0.26.0 checker/cost.go, ext/sets.go, ext/lists.go.
 """
 
@@ -31,7 +32,7 @@ _EQUAL_AT_ONCE: Final = frozenset(("net.IP", "net.CIDR", "kubernetes.Quantity", 
 
 
 class Argument(NamedTuple):
-    """An argument or target: its node, its type, its size if known, and the size of its elements."""
+    """An argument or method target: its node, its type and, if known, its size and its elements' size."""
 
     node: Node
     kind: CelType
@@ -40,12 +41,12 @@ class Argument(NamedTuple):
 
     @property
     def known(self) -> Size:
-        """The value's size or, if it is unknown, the widest one."""
+        """The value's size, or if it is unknown, the range of all sizes."""
         return self.size or UNKNOWN
 
 
 class Call(NamedTuple):
-    """A call: its name, its variant, the target of a method, and the arguments."""
+    """A call: the function's name, the chosen overload, a method's target, and the arguments."""
 
     name: str
     overload: Overload
@@ -54,24 +55,24 @@ class Call(NamedTuple):
 
     @property
     def subject(self) -> Size:
-        """The size of the target, or else of the first argument."""
+        """The size of the target or, for a function, of the first argument."""
         return (self.target or self.args[0]).known
 
     @property
     def kind(self) -> str:
-        """The type of the variant's first argument (a method's target), or "" if it has none."""
+        """The type of the overload's first argument (a method's target), or "" if it has no arguments."""
         return self.overload.args[0].name if self.overload.args else ""
 
 
 class Estimate(NamedTuple):
-    """The cost of a call, and the size of its result."""
+    """The cost of a call, and the size of its result if it is known."""
 
     cost: int
     size: Size | None = None
 
 
 def union(one: Size, other: Size) -> Size:
-    """Return a size that covers both."""
+    """Return the size range that covers both sizes."""
     return min(one[0], other[0]), max(one[1], other[1])
 
 
@@ -86,12 +87,12 @@ def times(one: Size, other: Size) -> Size:
 
 
 def scaled(size: Size, factor: float) -> Size:
-    """Return a size times a factor, rounded up."""
+    """Return a size multiplied by a factor, rounded up."""
     return tuple(min(math.ceil(float(side) * factor), MOST) for side in size)  # type: ignore[return-value]
 
 
 def call_cost(call: Call) -> Estimate:
-    """Return the cost of a call to anything but `?:`."""
+    """Return the cost of a call to any function or operator except `?:`."""
     return _COSTS.get(call.name, _once)(call)
 
 
@@ -100,7 +101,7 @@ def _once(_call: Call) -> Estimate:
 
 
 def _read(call: Call, factor: float = _CHARACTER) -> Estimate:
-    """Return the cost of reading a string once; the result has the same size."""
+    """Return the cost of reading a string once. The result has the string's size."""
     return Estimate(scaled(call.subject, factor)[1], call.subject)
 
 
@@ -237,7 +238,7 @@ def _new_list(call: Call) -> Estimate:
 
 
 def _replaced(text: Size, old: Size, new: Size) -> Size:
-    """Return the size of a text after replacing each occurrence of old with new."""
+    """Return the size of a string after every occurrence of old has been replaced with new."""
     sides = []
     for side, kept in ((0, old[1] <= new[0]), (1, new[1] <= old[0])):
         other = old[1 - side]
@@ -252,7 +253,7 @@ def _replaced(text: Size, old: Size, new: Size) -> Size:
 
 
 def _constant(argument: Argument, otherwise: int) -> Size:
-    """Return the value of a constant integer as a size; for any other argument, return otherwise as one."""
+    """Return a constant integer's value as a size. For any other argument, return the size `otherwise`."""
     node = argument.node
     is_number = isinstance(node, Literal) and type(node.value) is int
     value = max(node.value, 0) if isinstance(node, Literal) and is_number else otherwise

@@ -1,5 +1,5 @@
 """
-The type checker of expressions.
+The type checker of CEL expressions.
 
 Follows: cel-go 0.26.0 checker/checker.go.
 """
@@ -29,7 +29,7 @@ from handloop_sandbox.cel.tokens import CelSyntaxError, Problem, Uint
 from handloop_sandbox.cel.types import BOOL, DYN, ERROR, INT, CelType, fits, resolved
 
 Fields = Mapping[str, Mapping[str, CelType]]
-"""The fields of objects, by the names of their types."""
+"""Maps the name of each object type to the types of its fields."""
 _OPERATORS: Final = {"!": "!_", "negate": "-_", "?:": "_?_:_", "in": "@in"}
 _LITERALS: Final[dict[type, CelType]] = {
     bool: BOOL,
@@ -44,7 +44,7 @@ _LITERALS: Final[dict[type, CelType]] = {
 
 def check(text: str, variables: Mapping[str, CelType], fields: Fields) -> Checked:
     """
-    Return an expression with the types of its parts.
+    Parse and check an expression, and return it with the type of each node.
 
     Raises: CelSyntaxError with all problems in the expression.
     """
@@ -66,7 +66,7 @@ class _Checker:
         self._number = 0
 
     def run(self) -> Checked:
-        """Check the whole expression. Unknown types become dyn."""
+        """Check the whole expression. Types that remain unknown become dyn."""
         self._check(self._checked.root)
         types = self._checked.types
         for key, found in types.items():
@@ -235,7 +235,7 @@ class _Checker:
         return self._resolved(result)
 
     def _entries(self, node: Comprehension, over: CelType) -> tuple[CelType, ...]:
-        """Return the types of the variables of a loop."""
+        """Return the types of a loop's variables."""
         if over.name == "list":
             return (INT, over.params[0])[-len(node.names) :]
         if over.name == "map":
@@ -265,7 +265,7 @@ class _Checker:
 
 
 def _qualified(node: Node) -> str | None:
-    """Return a dotted name, or None if the node is something else."""
+    """Return a dotted name, or None if the node is not a name."""
     if isinstance(node, Name):
         return node.name
     if isinstance(node, Select) and not node.is_test and not node.optional:

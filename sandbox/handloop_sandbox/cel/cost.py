@@ -1,5 +1,5 @@
 """
-The highest cost of an expression on any object that fits into a request.
+The maximum cost of an expression on any object that fits into a request.
 
 Follows: cel-go 0.26.0 checker/cost.go, ext/sets.go, ext/lists.go; apiserver 0.36 pkg/cel/library/cost.go.
 """
@@ -47,7 +47,7 @@ _Path = tuple[str, ...]
 
 
 class _Entries(NamedTuple):
-    """The sizes of the keys and values of a collection, and whether it is a "list" or a "map"."""
+    """The sizes of a collection's keys and values, and its kind: "list" or "map"."""
 
     kind: str
     key: Size
@@ -66,7 +66,7 @@ class _Local(NamedTuple):
 
 
 def cost_of(checked: Checked, root: Declared) -> int:
-    """Return the cost of an expression about a value, up to 2**64 - 1."""
+    """Return the cost of an expression whose value is declared by root, up to 2**64 - 1."""
     return _Coster(checked, root).cost(checked.root)
 
 
@@ -169,7 +169,7 @@ class _Coster:
         return size
 
     def _joined(self, node: Node, one: Node, other: Node) -> None:
-        """Record the entries of a value that is one of two nodes, or a combination of them."""
+        """Record the entry sizes of a node whose value is one of two nodes, or combines them."""
         entries = self._entries_of(one)
         if entries and (both := entries.union(self._entries_of(other))):
             self._entries[id(node)] = both
@@ -234,7 +234,7 @@ class _Coster:
         return self._size(node) or UNKNOWN
 
     def _size(self, node: Node) -> Size | None:
-        """Return a value's size, if known: computed, declared, or that of a scalar or a loop's variable."""
+        """Return a node's size, or None if it is unknown. Scalars have the size 1."""
         known = self._sizes.get(id(node)) or _written(node) or self._at(self._path(node))
         if known is not None or _is_scalar(self._checked.type_of(node)):
             return known or ONE
@@ -242,7 +242,7 @@ class _Coster:
         return local and local.size
 
     def _at(self, path: _Path) -> Size | None:
-        """Return the declared size at a path, whose first name is the value itself."""
+        """Return the declared size at a path. The path's first name stands for the root value."""
         if not path:
             return None
         found = self._root
@@ -279,7 +279,7 @@ def _name(node: Call) -> str:
 
 
 def _inner(found: Declared, name: str) -> Declared | None:
-    """Return the declaration one step inside a value."""
+    """Return the declaration of a field, or of a collection's keys or elements."""
     if name in ("@items", "@values"):
         return found.elements
     if name == "@keys":

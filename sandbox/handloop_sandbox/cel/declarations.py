@@ -1,7 +1,7 @@
 """
-The functions that expressions may call in Kubernetes 1.36, with the types of arguments and results.
+The functions that expressions can call in Kubernetes 1.36, with their argument and result types.
 
-Each line has names and some of their variants: `(A) -> R` is a function, and `T.(A) -> R` a method of T.
+Each line has names and some of their overloads: `(A) -> R` is a function, and `T.(A) -> R` a method of T.
 Follows: cel-go 0.26.0 common/stdlib and ext (strings 2, lists 3, sets, optional types, two variables);
 apiserver 0.36 pkg/cel/library, pkg/cel/environment/base.go.
 """
@@ -17,7 +17,7 @@ from handloop_sandbox.cel.types import Bindings, CelType, read_type, resolved
 _COMPARED: Final = ("int", "uint", "double", "bool", "duration", "timestamp", "string", "bytes")
 _NUMBERS: Final = ("int", "uint", "double")
 _AUTHORIZATION: Final = ("authz.", "kubernetes.authorization.")
-"""The short form and the long form of a prefix below."""
+"""A prefix of type names: its short form in _TEXT, and its full form."""
 _TEXT: Final = """
 _-_ = (double, double) -> double; (duration, duration) -> duration; (int, int) -> int
 _-_ = (timestamp, duration) -> timestamp; (timestamp, timestamp) -> duration; (uint, uint) -> uint
@@ -140,11 +140,11 @@ TYPES: Final = {
         "google.protobuf.Timestamp": "timestamp",
     }.items()
 }
-"""The types by the names that the declarations use."""
+"""Maps the names of types in expressions to the types of these names, such as `type(int)`."""
 
 
 class Overload(NamedTuple):
-    """One variant of a function: the types of its arguments (a method's target first), and of its result."""
+    """An overload of a function: its argument types, starting with a method's target, and its result type."""
 
     is_method: bool
     args: tuple[CelType, ...]
@@ -152,7 +152,7 @@ class Overload(NamedTuple):
     variables: tuple[CelType, ...]
 
     def instance(self, number: int) -> tuple[tuple[CelType, ...], CelType]:
-        """Return the types with fresh type variables; number makes them unique."""
+        """Return the argument and result types with fresh type variables, which number makes unique."""
         own: Bindings = {
             variable: CelType(f"%_var{number + index}") for index, variable in enumerate(self.variables)
         }
@@ -161,7 +161,7 @@ class Overload(NamedTuple):
 
 @cache
 def functions() -> Mapping[str, tuple[Overload, ...]]:
-    """Return every function by name. Operators are written with a _ for each operand."""
+    """Return all functions by name. An operator's name has a _ for each operand."""
     found: dict[str, str] = {}
     for names, _, variants in (
         line.partition(" = ") for line in _TEXT.strip().replace(*_AUTHORIZATION).splitlines()

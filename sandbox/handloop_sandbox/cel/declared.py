@@ -1,5 +1,5 @@
 """
-Declarations for expressions, derived from a schema: the type of a value, and its largest size in a request.
+Declarations for expressions, derived from a schema: the type of a value, and its maximum size in a request.
 
 Follows: apiserver pkg/cel/common/schemas.go, pkg/cel/limits.go, pkg/cel/types.go.
 """
@@ -41,9 +41,10 @@ _EMBEDDED: Final = "x-kubernetes-embedded-resource"
 @dataclass(frozen=True, slots=True)
 class Declared:
     """
-    A declared value: its type, the most elements or characters it can have, and its smallest size in JSON.
+    A declared value: its type, its maximum number of elements or characters, and its minimum size as JSON.
 
-    fields holds an object's members under their real names; elements declares the values of a list or map.
+    fields maps the real names of an object's members to their declarations. elements declares the values of a
+    list or map.
     """
 
     kind: CelType
@@ -53,7 +54,7 @@ class Declared:
     elements: Declared | None = None
 
     def all_fields(self) -> dict[str, dict[str, CelType]]:
-        """Return the field types of this object and of all objects inside it, by the names of their types."""
+        """Return the field types of this object and of all nested objects, by type name."""
         found: dict[str, dict[str, CelType]] = {}
         if self.kind.name not in _SIMPLE:
             found[self.kind.name] = {name: entry.kind for name, entry in self.fields.items()}
@@ -70,7 +71,7 @@ _PLAIN: Final = {"boolean": Declared(BOOL, 0, 4), "number": Declared(DOUBLE), "i
 
 
 def declared(schema: Schema, name: str = "selfType", *, is_root: bool = False) -> Declared | None:
-    """Return the declaration for a schema, or None if expressions cannot use it. name is the type's name."""
+    """Return the declaration for a schema whose type is called name, or None if expressions cannot use it."""
     if schema.get("x-kubernetes-int-or-string"):
         return Declared(DYN, _characters(schema))
     if is_root:
@@ -138,7 +139,7 @@ def _string(schema: Schema) -> Declared:
 
 
 def _characters(schema: Schema) -> int:
-    """Return the most bytes that a text of this schema can have, four for each character of maxLength."""
+    """Return the maximum size of a string in bytes; each character of maxLength counts as four."""
     if schema.get("maxLength") is not None:
         return 4 * _limit(schema, "maxLength", 0)
     values: list[Any] = [] if schema.get("x-kubernetes-int-or-string") else schema.get("enum") or []

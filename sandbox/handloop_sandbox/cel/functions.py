@@ -1,5 +1,5 @@
 """
-The functions of CEL and of Kubernetes' libraries for it.
+The functions of CEL and of Kubernetes' CEL libraries.
 
 Follows: CEL standard definitions; apiserver pkg/cel/library (lists, regex, quantity), cel-go ext/strings.
 """
@@ -49,7 +49,7 @@ _MICROSECOND: Final = timedelta(microseconds=1)
 
 
 def size(value: Any) -> int:
-    """Return the number of characters, elements or entries."""
+    """Return the number of characters, bytes, elements or entries of a value."""
     if not isinstance(value, (str, list, dict, bytes)):
         raise CelError("no such overload: size")
     return len(value)
@@ -71,7 +71,7 @@ def _to_int(value: Any) -> int:
 
 
 def _read(name: str, parse: Callable[[str], _T], text: str) -> _T:
-    """Return the value that parse returns for a text. Raises: CelError for any error."""
+    """Convert a string with parse. Raises: CelError if parse fails."""
     try:
         return parse(text)
     except (ValueError, CelError) as error:
@@ -79,7 +79,7 @@ def _read(name: str, parse: Callable[[str], _T], text: str) -> _T:
 
 
 def _whole(text: str) -> int:
-    """Return a whole number. int() on its own would also accept `1_000` and spaces."""
+    """Parse an integer. int() alone would also accept `1_000` and spaces."""
     if not _INTEGER.fullmatch(text):
         raise ValueError(text)
     return checked_int(int(text))
@@ -112,12 +112,12 @@ def _seconds(value: timedelta) -> str:
 
 
 def _without_zeros(text: str) -> str:
-    """Return a decimal number's text without trailing zeros after the point, and without a bare point."""
+    """Return a decimal number without trailing zeros, and without a decimal point if it is whole."""
     return text.rstrip("0").rstrip(".")
 
 
 def _within(value: Any) -> str:
-    """Return an element of a list or map, as printf shows it."""
+    """Return an element of a list or map as printf formats it."""
     return quoted(value) if isinstance(value, str) else _to_string(value)
 
 
@@ -275,7 +275,7 @@ def _end(index: int) -> Function:
 
 
 def _with_entries(found: dict[Any, Any], *more: Any) -> dict[Any, Any]:
-    """Return a map plus a key and value, or plus another map. Raises: CelError if a key is in both."""
+    """Return a copy of a map with an added entry or map. Raises: CelError if a key already exists."""
     entries = more[0] if len(more) == 1 else {more[0]: more[1]}
     for key in entries:
         if key in found:
@@ -368,7 +368,7 @@ FUNCTIONS: Final[dict[str, Function]] = {
 
 
 def _of_no_value(*_: Any) -> Any:
-    """A method of an authorizer. No object contains one."""
+    """Stand in for a method of an authorizer, which no object contains."""
     raise TypeError("no authorizer")
 
 

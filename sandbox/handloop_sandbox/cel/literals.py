@@ -24,7 +24,7 @@ _VERB: Final = re.compile(r"%(%|(?:\.\d+)?(.?))", re.DOTALL)
 
 @dataclass(slots=True)
 class Checked:
-    """An expression without macros, the types of its nodes, and the overloads of the called functions."""
+    """An expression after macro expansion, with the types of its nodes and the overloads of its calls."""
 
     root: Node
     types: dict[int, CelType] = field(default_factory=dict)
@@ -54,7 +54,7 @@ _CHECKED: Final[dict[str, Callable[[Any], Any]]] = {
 
 
 def literal_problems(checked: Checked) -> Iterable[Problem]:
-    """Yield problems: constants that functions refuse, invalid formats, and lists and maps of mixed types."""
+    """Yield problems: constants that functions reject, invalid formats, lists and maps of mixed types."""
     exempt = {
         id(inner)
         for node in walk(checked.root)

@@ -1,5 +1,5 @@
 """
-The macros of CEL: calls that are expanded to loops, and has().
+The macros of CEL: has(), and calls that expand to loops.
 
 Follows: cel-go 0.26.0 parser/macro.go, cel/library.go (optMap), ext/comprehensions.go, ext/lists.go (sortBy).
 """
@@ -30,7 +30,7 @@ MACROS: Final = frozenset(
     + [("optMap", 2), ("optFlatMap", 2)]
     + [(f"transform{name}", count) for name in ("List", "Map", "MapEntry") for count in (3, 4)]
 )
-"""The names of macros that have a target, and their numbers of arguments."""
+"""The name and number of arguments of each macro that has a target."""
 _ONE_NAME: Final = frozenset(("map", "filter", "sortBy", "optMap", "optFlatMap"))
 _NO_NAME: Final = {"optMap": "optMap() variable name must be a simple identifier"}
 _NO_NAME["optFlatMap"] = "optFlatMap() variable name must be a simple identifier"
@@ -38,7 +38,11 @@ _NO_NAME.update(dict.fromkeys(("map", "filter", "sortBy"), "argument is not an i
 
 
 def expand(node: Node) -> Node:
-    """Return a tree without macros. Raises: CelSyntaxError that lists all incorrect uses of macros."""
+    """
+    Return a tree in which macros are expanded.
+
+    Raises: CelSyntaxError with all incorrect uses of macros.
+    """
     problems: list[Problem] = []
     expanded = _expanded(node, problems)
     if problems:
@@ -48,7 +52,7 @@ def expand(node: Node) -> Node:
 
 def names_of(call: Call) -> tuple[str, ...]:
     """
-    Return the variables that a macro declares.
+    Return the names of the variables that a macro declares.
 
     Raises: CelSyntaxError.
     """
@@ -67,7 +71,7 @@ def names_of(call: Call) -> tuple[str, ...]:
 
 
 def is_macro(call: Call) -> bool:
-    """Return whether a call is a macro for a loop."""
+    """Return whether a call is a macro that expands to a loop."""
     return call.target is not None and (call.function, len(call.args)) in MACROS
 
 
@@ -171,7 +175,7 @@ def _sorted(call: Call, target: Node, names: tuple[str, ...]) -> Node:
 
 
 def _bound(name: str, value: Node, result: Node, at: int) -> Node:
-    """Return the result with name bound to value, as a loop over an empty list."""
+    """Return a loop over an empty list, which evaluates result with name bound to value."""
     return Comprehension(
         ListNode((), at=at),
         ("#unused",),

@@ -1,5 +1,5 @@
 """
-The fields of timestamps and durations in expressions.
+The methods that return the parts of timestamps and durations.
 
 Follows: CEL standard definitions (timestamp functions).
 """

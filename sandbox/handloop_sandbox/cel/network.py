@@ -1,5 +1,5 @@
 """
-URLs, addresses and networks in expressions.
+URLs, IP addresses and networks in expressions.
 
 Follows: apiserver 0.36 pkg/cel/library/urls.go, ip.go, cidr.go; Go net/url and net/netip.
 """
@@ -33,20 +33,20 @@ class Address:
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """An address with its prefix length: `cidr(text)`."""
+    """An IP address with its prefix length: `cidr(text)`."""
 
     cel_type: ClassVar = "net.CIDR"
     value: ipaddress.IPv4Interface | ipaddress.IPv6Interface
 
     def contains(self, other: Address | Network) -> bool:
-        """Return whether an address, or every address of a network, is in this network."""
+        """Return whether this network contains an address, or every address of another network."""
         inner = other.value.network if isinstance(other, Network) else ipaddress.ip_network(other.value)
         outer: Any = self.value.network
         return outer.version == inner.version and bool(inner.subnet_of(outer))
 
 
 def url(text: str) -> GoUrl:
-    """Return a URL, which must be absolute or a path. Raises: CelError."""
+    """Parse a URL, which must be absolute or a path. Raises: CelError."""
     try:
         return parse_request_url(text)
     except ValueError as error:
@@ -62,7 +62,7 @@ def _query(found: GoUrl) -> dict[str, list[str]]:
 
 
 def address(text: str) -> Address:
-    """Return an address. Raises: CelError, also if it has a zone or is an IPv4-mapped IPv6 address."""
+    """Parse an IP address. Raises: CelError, also for a zone or an IPv4-mapped IPv6 address."""
     try:
         value = ipaddress.ip_address(text)
     except ValueError as error:
@@ -76,7 +76,7 @@ def address(text: str) -> Address:
 
 
 def network(text: str) -> Network:
-    """Return a network in CIDR notation. Raises: CelError."""
+    """Parse a network in CIDR notation. Raises: CelError."""
     told = "network address parse error during conversion from string: "
     if why := _why_no_network(text):
         raise CelError(f"{told}{told}netip.ParsePrefix({quoted(text)}): {why}")
@@ -124,7 +124,7 @@ def _within(parse: Callable[[str], Any]) -> Callable[[Network, Any], bool]:
 
 
 def parses(parse: Callable[[str], Any]) -> Callable[..., bool]:
-    """Return a function that tells whether parse accepts a text."""
+    """Return a function that checks whether parse accepts a string."""
 
     def check(*args: Any) -> bool:
         try:

@@ -1,6 +1,7 @@
 """
-The tree of a CEL expression, and the names of members in it. A node knows its offset in the text as cel-go
-reports it: the offset of the operator, dot or opening bracket.
+The syntax tree of a CEL expression, and the escaping of member names in it.
+
+Each node has the offset that cel-go reports: that of its operator, dot or opening bracket.
 Follows: cel-go 0.26.0 parser/parser.go; apiserver pkg/cel/escaping.go.
 """
 
@@ -41,7 +42,7 @@ _ESCAPABLE: Final = re.compile(r"[A-Za-z_./-][A-Za-z0-9_./-]*")
 
 
 def _hidden(default: Any) -> Any:
-    """Return a dataclass field that is ignored when nodes are compared."""
+    """Return a dataclass field that comparisons of nodes ignore."""
     return field(default=default, compare=False)
 
 
@@ -63,7 +64,7 @@ class Name:
 
 @dataclass(frozen=True, slots=True)
 class Select:
-    """`operand.field`; optional means `.?`, and is_test means `has(operand.field)`."""
+    """`operand.field`. optional means `operand.?field`, and is_test means `has(operand.field)`."""
 
     operand: Node
     field: str
@@ -75,7 +76,7 @@ class Select:
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """`operand[key]`; optional means `[?`."""
+    """`operand[key]`. optional means `operand[?key]`."""
 
     operand: Node
     key: Node
@@ -85,7 +86,11 @@ class Index:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """`function(args)`, or `target.function(args)`; operators are calls of their symbol."""
+    """
+    `function(args)` or `target.function(args)`.
+
+    An operator is a call to a function named by its symbol.
+    """
 
     function: str
     args: tuple[Node, ...]
@@ -95,7 +100,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class ListNode:
-    """`[a, b]`; optional holds the indices of the elements with a `?`."""
+    """`[a, b]`. optional contains the indices of the elements with a `?`."""
 
     items: tuple[Node, ...]
     optional: frozenset[int] = frozenset()
@@ -104,7 +109,7 @@ class ListNode:
 
 @dataclass(frozen=True, slots=True)
 class MapNode:
-    """`{k: v}`; optional holds the indices of the entries with a `?`."""
+    """`{k: v}`. optional contains the indices of the entries with a `?`."""
 
     entries: tuple[tuple[Node, Node], ...]
     optional: frozenset[int] = frozenset()
@@ -114,9 +119,10 @@ class MapNode:
 @dataclass(frozen=True, slots=True)
 class Comprehension:
     """
-    The loop of a macro: accu starts as start, and becomes step for each entry as long as condition is true.
+    A loop that a macro expands to.
 
-    names holds the variable names for the element, or for the key and the value.
+    accu is start at first, and becomes step for each entry while condition is true. names contains the
+    variable for each element, or those for each key and value.
     """
 
     over: Node
@@ -152,14 +158,18 @@ def children(node: Node) -> Iterable[Node]:
 
 
 def walk(node: Node) -> Iterable[Node]:
-    """Yield a node and all nodes below it."""
+    """Yield a node and all its descendants."""
     yield node
     for child in children(node):
         yield from walk(child)
 
 
 def unescape_member(name: str) -> str:
-    """Return a member's real name. `__dash__` and others stand for characters not allowed in identifiers."""
+    """
+    Return a member's real name.
+
+    Escapes such as `__dash__` stand for characters that identifiers cannot contain.
+    """
     if name.startswith("__") and name.endswith("__") and len(name) > len("____"):
         return name[2:-2]
     for escaped, plain in _MEMBER_ESCAPES:
@@ -168,7 +178,7 @@ def unescape_member(name: str) -> str:
 
 
 def escape_member(name: str) -> str | None:
-    """Return the name of a property in expressions, or None if expressions cannot name it."""
+    """Return a member's name in expressions, or None if expressions cannot use it."""
     if name in RESERVED:
         return f"__{name}__"
     if not _ESCAPABLE.fullmatch(name):

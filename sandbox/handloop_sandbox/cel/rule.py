@@ -1,7 +1,7 @@
 """
-The evaluation of CEL: a tree is compiled into a Python function of the variables.
+The evaluation of CEL: compiles a syntax tree into a Python function of the variables.
 
-An expression with an unknown function is refused when it is compiled, not when it is used.
+A call to an unknown function fails at compile time, not at evaluation.
 Follows: the CEL language definition (evaluation, errors absorbed by && and ||).
 """
 
@@ -51,7 +51,7 @@ _SHORT: Final = {
     "google.protobuf.Timestamp": "timestamp",
     "null_type": "null",
 }
-"""Types that have other names in signatures."""
+"""Maps type names to the names that signatures use instead."""
 _TYPES: Final = {
     name: Type(name)
     for name in ("bool", "int", "uint", "double", "string", "bytes", "list", "map", "null_type", "type")
@@ -61,7 +61,7 @@ _TYPES: Final = {
 @lru_cache(maxsize=2048)
 def compile_rule(text: str) -> Program:
     """
-    Return a function that evaluates an expression.
+    Compile an expression into a function that evaluates it.
 
     Raises: CelSyntaxError. The returned function raises CelError.
     """
@@ -69,7 +69,7 @@ def compile_rule(text: str) -> Program:
 
 
 def names_in(text: str) -> frozenset[str]:
-    """Return the variables that an expression uses. Raises: CelSyntaxError."""
+    """Return the identifiers in an expression: variables and type names. Raises: CelSyntaxError."""
     return frozenset(node.name for node in walk(parse(text)) if isinstance(node, Name))
 
 
@@ -99,7 +99,7 @@ def _map(node: MapNode) -> Program:
 
 
 def _present(entries: Iterable[tuple[Any, Any]], optional: frozenset[int]) -> Iterator[tuple[Any, Any]]:
-    """Yield the entries, except for missing optional ones."""
+    """Yield the entries of a list or map literal, except for optional ones without a value."""
     for index, (key, value) in enumerate(entries):
         if index not in optional:
             yield key, value
@@ -206,7 +206,7 @@ def _applied(
         if overload.is_method is (known is METHODS) and len(overload.args) == len(args)
     ]
     is_checked = bool(variants) and name not in _LENIENT
-    accepted: set[tuple[type, ...]] = set()  # argument classes that fit, so that a loop checks only once
+    accepted: set[tuple[type, ...]] = set()  # argument types that fit, so that a loop checks them only once
 
     def program(env: Env) -> Any:
         values = [arg(env) for arg in programs]
@@ -223,7 +223,7 @@ def _applied(
 
 
 def _accepts(variant: Sequence[str], values: Sequence[Any]) -> bool:
-    """Return whether a variant of a function accepts these values, whatever lists and maps contain."""
+    """Return whether an overload accepts these values, regardless of the contents of lists and maps."""
     return all(
         wanted[0] == "%" or wanted == "dyn" or _SHORT.get(given := type_of(value).name, given) == wanted
         for wanted, value in zip(variant, values, strict=True)
@@ -256,7 +256,7 @@ def _loop(node: Comprehension) -> Program:
 
 
 def _entries(values: Any, count: int) -> Iterable[tuple[Any, ...]]:
-    """Return the values of a loop's variables: elements or keys, or indices and keys with their values."""
+    """Return the values of a loop's variables: elements or keys, or (index or key, value) pairs."""
     if isinstance(values, dict):
         return values.items() if count > 1 else zip(values)
     if isinstance(values, list):
@@ -265,7 +265,11 @@ def _entries(values: Any, count: int) -> Iterable[tuple[Any, ...]]:
 
 
 def _going_on(node: Call) -> Program:
-    """Return a loop's condition. The loop continues until its result is decided, even after errors."""
+    """
+    Return a loop's condition.
+
+    After an error the loop continues, because a later entry can decide the result.
+    """
     inner = _compile(node.args[0])
 
     def program(env: Env) -> bool:
@@ -278,7 +282,11 @@ def _going_on(node: Call) -> Program:
 
 
 def _settled(tests: Iterable[Callable[[], bool]], *, decisive: bool) -> bool:
-    """Evaluate && or ||. A decisive operand overrides earlier errors; without one, an error is raised."""
+    """
+    Evaluate && or ||.
+
+    A decisive operand overrides earlier errors; otherwise, the first error is raised.
+    """
     problem: CelError | None = None
     for test in tests:
         try:

@@ -1,5 +1,5 @@
 """
-The parser of CEL, the language of x-kubernetes-validations: it turns text into a tree.
+The parser of CEL, the language of x-kubernetes-validations: converts text into a syntax tree.
 
 Follows: the CEL language definition (grammar), cel-go 0.26.0's parser (its messages about invalid input).
 """
@@ -41,7 +41,7 @@ _FOLLOWING: Final = frozenset(("||", "&&", *_RELATIONS, *"+-*/%?:.,)]}["))
 
 def parse(text: str) -> Node:
     """
-    Return the tree of an expression.
+    Return the syntax tree of an expression.
 
     Raises: CelSyntaxError.
     """
@@ -54,8 +54,10 @@ def parse(text: str) -> Node:
 
 class _Parser:
     """
-    Recursive descent, with one method for each level of precedence. Like ANTLR, it recovers from an error if
-    the rest can be parsed after one token is inserted or deleted; otherwise, it stops.
+    A recursive descent parser with a method for each level of precedence.
+
+    Like ANTLR, it recovers from an error if the rest can be parsed after one token is inserted or deleted.
+    Otherwise, it stops.
     """
 
     def __init__(self, text: str) -> None:
@@ -245,7 +247,7 @@ class _Parser:
         return MapNode(tuple(entries), frozenset(optional), at=at)
 
     def _closes(self, closing: str) -> bool:
-        """Return whether the next token closes a list or map. A comma before it is allowed."""
+        """Consume a comma, a closing bracket, or both. Returns: whether the list or map has ended."""
         if not self._is(closing) and not self._is(","):
             token = self._token()
             told = f"mismatched input '{token.text}' expecting {{'{closing}', ','}}"
@@ -297,7 +299,7 @@ class _Parser:
 
     @staticmethod
     def _starts(token: Token, expected: str) -> bool:
-        """Return whether an expected token can start an expression."""
+        """Return whether a token can start an expression. expected lists the symbols that can."""
         if token.kind == "symbol":
             return f"'{token.text}'" in expected
         return token.kind not in ("end", "escaped") and token.text != "in"

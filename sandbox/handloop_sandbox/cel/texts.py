@@ -1,5 +1,5 @@
 """
-Strings in expressions: Kubernetes names, versions, and formatted strings.
+Strings in expressions: Kubernetes' named formats, semantic versions and printf.
 
 Follows: apiserver 0.36 pkg/cel/library/format.go, semverlib.go; cel-go 0.26.0 ext/strings.go, formatting.go.
 """
@@ -35,7 +35,7 @@ CLAUSES: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
     "x": ("only integers, byte buffers, and strings can be formatted as hex", (*_WHOLE, "string", "bytes")),
     "o": ("octal clause can only be used on integers", _WHOLE),
 }
-"""For each verb of a format string: the words of its refusal, and the accepted types."""
+"""For each verb of a format string, its error message and the types that it accepts."""
 _SUPERSCRIPTS: Final = str.maketrans(
     "-0123456789", "\u207b\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079"
 )
@@ -56,7 +56,7 @@ _QUOTES: Final = str.maketrans(
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A format for validating texts, such as `format.dns1123Label()`."""
+    """A named format that validates strings, such as `format.dns1123Label()`."""
 
     cel_type: ClassVar = "kubernetes.NamedFormat"
     name: str
@@ -72,13 +72,13 @@ class Version:
 
     @property
     def value(self) -> tuple[Any, ...]:
-        """The version's sort key. A version without a pre-release part is higher."""
+        """The version's sort key. A pre-release version sorts before the release."""
         parts = [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in self.before.split(".")]
         return (*self.numbers, not self.before, *parts)
 
 
 def version(text: str, normalized: bool = False) -> Version:  # noqa: FBT001, FBT002 - CEL's own shape
-    """Return a version; normalized allows a v, leading zeros and missing numbers. Raises: CelError."""
+    """Parse a version. normalized allows a v, leading zeros and missing numbers. Raises: CelError."""
     written = _normalized(text) if normalized else text
     found = _VERSION.fullmatch(written)
     if found is None:
@@ -93,7 +93,7 @@ def _normalized(text: str) -> str:
 
 
 def _prefix(rule: Callable[[str], list[str]]) -> Callable[[str], list[str]]:
-    """Return the rule for a name prefix, which may end with a dash."""
+    """Return the rule for a name's prefix, which can end with a dash."""
     return lambda text: rule(f"{text[:-1]}a" if text.endswith("-") else text)
 
 
@@ -140,7 +140,7 @@ def _of_name(name: str) -> Callable[[], Format]:
 
 
 def printf(text: str, values: list[Any], shown: Callable[[Any], str]) -> str:
-    """Return a text with its verbs replaced by values. Raises: CelError."""
+    """Return a format string with its verbs replaced by values. Raises: CelError."""
     rest = iter(values)
 
     def filled(found: re.Match[str]) -> str:

@@ -1,5 +1,5 @@
 """
-The tokens of CEL, and the error for text that is not a token.
+The tokens of CEL, and the error for an invalid expression.
 
 Follows: cel-go 0.26.0 parser/gen/CEL.g4 (lexer rules), common/error.go.
 """
@@ -28,14 +28,14 @@ _ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "
 
 
 class Problem(NamedTuple):
-    """A problem in an expression, and its offset."""
+    """A problem in an expression, and its offset in the text."""
 
     at: int
     message: str
 
 
 class CelSyntaxError(ValueError):
-    """An expression is not valid CEL, or has functions that Kubernetes does not know."""
+    """An expression is not valid CEL, or calls functions that Kubernetes does not have."""
 
     def __init__(self, *problems: Problem) -> None:
         super().__init__("; ".join(problem.message for problem in problems))
@@ -43,7 +43,7 @@ class CelSyntaxError(ValueError):
 
 
 class Token(NamedTuple):
-    """A token: its kind ("end" for the last one), its text and its offset."""
+    """A token: its kind ("end" for the last one), its text, and its offset."""
 
     kind: str
     text: str
@@ -51,11 +51,11 @@ class Token(NamedTuple):
 
 
 class Uint(int):
-    """A number with the suffix u."""
+    """An unsigned integer, such as `1u`."""
 
 
 def tokens_of(text: str, problems: list[Problem]) -> list[Token]:
-    """Return the tokens of a text. Anything else is skipped and added to problems."""
+    """Return the tokens of an expression. Invalid characters are skipped and added to problems."""
     found, position = [], 0
     word, other = re.compile(_TOKEN, re.VERBOSE | re.DOTALL | re.ASCII), re.compile(_NO_TOKEN, re.DOTALL)
     while position < len(text):
@@ -75,7 +75,7 @@ def string_of(token: str) -> str | bytes:
     """
     Return the value of a string or bytes literal.
 
-    Raises: ValueError for a bytes literal with a Unicode escape.
+    Raises: ValueError if a bytes literal has a Unicode escape.
     """
     prefix = re.match("[bBrR]*", token)
     assert prefix is not None
@@ -105,7 +105,7 @@ def _char(match: re.Match[str]) -> str:
 
 
 def number_of(token: str) -> int:
-    """Return the value of a whole number. Raises: ValueError if it has more than 64 bits."""
+    """Return the value of an integer literal. Raises: ValueError if it does not fit into 64 bits."""
     digits = token.rstrip("uU")
     value = int(digits, 16 if digits.startswith(("0x", "-0x")) else 10)
     if digits is not token and len(digits) < len(token):
@@ -118,7 +118,7 @@ def number_of(token: str) -> int:
 
 
 def told(text: str, problems: Iterable[Problem]) -> str:
-    """Return the problems in an expression as text, each with its source line and a mark below the place."""
+    """Format the problems in an expression. Each has its source line, with a mark below the position."""
     return "\n".join(_told(text, problem) for problem in sorted(problems, key=_place))
 
 

@@ -1,5 +1,5 @@
 """
-The types of CEL: their text form, and which type may be used in place of another.
+The types of CEL: how they are parsed, printed and assigned to each other.
 
 Follows: cel-go 0.26.0 checker/types.go, checker/format.go.
 """
@@ -17,7 +17,7 @@ _NEVER_NULL: Final = frozenset(
 
 
 class CelType(NamedTuple):
-    """A type: its name, and the types of its elements. Names with a % are variables."""
+    """A type: its name, and the types of its elements. A name with a % is that of a type variable."""
 
     name: str
     params: tuple[CelType, ...] = ()
@@ -33,12 +33,12 @@ class CelType(NamedTuple):
 
     @property
     def is_open(self) -> bool:
-        """Whether nothing is known about the type."""
+        """Whether the type is unknown."""
         return self.name in ("dyn", "!error!")
 
     @property
     def is_nullable(self) -> bool:
-        """Whether a value of this type may be null."""
+        """Whether a value of this type can be null."""
         return self.name in _NULLABLE or self.name not in _NEVER_NULL
 
 
@@ -55,26 +55,26 @@ TIMESTAMP: Final = CelType("timestamp")
 UINT: Final = CelType("uint")
 
 Bindings = dict[CelType, CelType]
-"""The types that are bound to type variables."""
+"""Maps type variables to the types that are bound to them."""
 
 
 def list_of(element: CelType) -> CelType:
-    """Return the type of lists."""
+    """Return the type of a list with these elements."""
     return CelType("list", (element,))
 
 
 def map_of(key: CelType, value: CelType) -> CelType:
-    """Return the type of maps."""
+    """Return the type of a map with these keys and values."""
     return CelType("map", (key, value))
 
 
 def optional_of(value: CelType) -> CelType:
-    """Return the type of values that may be missing."""
+    """Return the type of an optional value, which can be missing."""
     return CelType("optional_type", (value,))
 
 
 def read_type(text: str) -> CelType:
-    """Return a type from its text. A single capital letter is a variable."""
+    """Parse a type. A single capital letter is a type variable."""
     found, rest = _read(_WORD.findall(text))
     assert not rest, text
     return found
@@ -92,7 +92,7 @@ def _read(words: list[str]) -> tuple[CelType, list[str]]:
 
 
 def resolved(bindings: Bindings, found: CelType, *, open_ends: bool = False) -> CelType:
-    """Return a type with its variables replaced by their types. With open_ends, unbound ones become dyn."""
+    """Return a type with its variables replaced. If open_ends is true, unbound variables become dyn."""
     while found.is_variable and found in bindings:
         found = bindings[found]
     if found.is_variable:
@@ -105,7 +105,7 @@ def resolved(bindings: Bindings, found: CelType, *, open_ends: bool = False) -> 
 
 
 def fits(bindings: Bindings, given: CelType, wanted: CelType) -> bool:
-    """Return whether the given type is usable as the wanted one. Adds the types of variables to bindings."""
+    """Return whether given is assignable to wanted. Type variables are added to bindings."""
     if wanted.is_variable:
         bound, was_bound = _binds(bindings, given, wanted)
         if bound or was_bound:
@@ -122,12 +122,12 @@ def fits(bindings: Bindings, given: CelType, wanted: CelType) -> bool:
 
 
 def all_fit(bindings: Bindings, given: tuple[CelType, ...], wanted: tuple[CelType, ...]) -> bool:
-    """Return whether each given type fits the wanted one at the same index."""
+    """Return whether each given type is assignable to the wanted type at the same index."""
     return len(given) == len(wanted) and all(map(fits, [bindings] * len(given), given, wanted))
 
 
 def _binds(bindings: Bindings, found: CelType, variable: CelType) -> tuple[bool, bool]:
-    """Return whether a variable can be bound to a type, and whether it was bound before."""
+    """Return whether a variable can be bound to a type, and whether it was already bound."""
     if found == variable:
         return True, True
     known = bindings.get(variable)

@@ -1,7 +1,8 @@
 """
-The values of CEL that Python lacks, comparisons and operators, and the conversion of JSON by its schema.
+CEL values that Python lacks, comparisons and operators, and the conversion of JSON values by their schema.
 
-Follows: the CEL language definition: no conversion between types, integers of 64 bits, division towards zero.
+Follows: the CEL language definition: values are not converted implicitly, integers have 64 bits, and division
+rounds towards zero.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class CelError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Type:
-    """A type as a value, as in `type(1) == int`."""
+    """A type that is used as a value, as in `type(1) == int`."""
 
     name: str
 
@@ -81,7 +82,7 @@ _NAMES: Final[dict[type, str]] = {
 
 
 def equal(left: Any, right: Any) -> bool:
-    """Return whether two values are equal; a boolean never equals a number."""
+    """Return whether two values are equal. A boolean never equals a number."""
     if isinstance(left, bool) != isinstance(right, bool):
         return False
     if isinstance(left, list) and isinstance(right, list):
@@ -92,14 +93,14 @@ def equal(left: Any, right: Any) -> bool:
 
 
 def checked_int(value: int) -> int:
-    """Return a whole number of 64 bits. Raises: CelError."""
+    """Return an integer if it fits into 64 bits. Raises: CelError."""
     if not -_INT64 <= value < _INT64:
         raise CelError("integer overflow")
     return value
 
 
 def _whole(like: Any, value: Any) -> Any:
-    """Return the result of an operator; an integer must fit into 64 bits, unsigned if like is unsigned."""
+    """Return an operator's result. Raises: CelError if an integer does not fit into 64 bits."""
     if isinstance(like, Uint):
         if not 0 <= value < 2 * _INT64:
             raise CelError("unsigned integer overflow")
@@ -108,7 +109,7 @@ def _whole(like: Any, value: Any) -> Any:
 
 
 def parse_duration(text: str) -> timedelta:
-    """Return a duration such as `1h30m`, to the microsecond. Raises: CelError."""
+    """Parse a duration such as `1h30m`, with microsecond precision. Raises: CelError."""
     try:
         return timedelta(microseconds=duration.parse_duration(text) / 1000)
     except duration.DurationError as error:
@@ -116,7 +117,7 @@ def parse_duration(text: str) -> timedelta:
 
 
 def parse_timestamp(text: str) -> datetime:
-    """Return a timestamp. Raises: CelError."""
+    """Parse a timestamp. Raises: CelError."""
     try:
         return go_time.parse(text)
     except go_time.TimeError as error:
@@ -125,7 +126,7 @@ def parse_timestamp(text: str) -> datetime:
 
 def bound(schema: Schema, value: Any) -> Any:
     """
-    Return JSON as expressions see it: strings of some formats become timestamps and durations.
+    Convert JSON to a CEL value. Strings of some formats become timestamps and durations.
 
     A string that cannot be parsed becomes a CelError, which is raised only if an expression reads it.
     """
@@ -146,7 +147,7 @@ def bound(schema: Schema, value: Any) -> Any:
 
 
 def readable(value: Any) -> Any:
-    """Return the value. Raises: the CelError, if bound() put one in place of a value."""
+    """Return the value. Raises: CelError if bound() stored an error in place of the value."""
     if isinstance(value, CelError):
         raise value
     return value
@@ -210,7 +211,7 @@ def _subtract(left: Any, right: Any) -> Any:
 
 
 def _timed(operation: Callable[[Any, Any], Any], left: Any, right: Any) -> Any:
-    """Return an operation's result: a timestamp from year 1 to 9999, or a duration of 64-bit nanoseconds."""
+    """Return the result of an operation with times. Raises: CelError if it is out of CEL's range."""
     what = "timestamp" if isinstance(left, datetime) != isinstance(right, datetime) else "duration"
     try:
         found = operation(left, right)

@@ -1,4 +1,5 @@
 """
-The validation of built-in objects and changes to them, with a real server's messages.
-validation.py maps kinds to their rules.
+The validation of built-in objects and their updates, with a real server's messages.
+
+validation.py maps each kind to its rules.
 """

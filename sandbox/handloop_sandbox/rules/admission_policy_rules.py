@@ -1,8 +1,8 @@
 """
-The rules of admission policies and their bindings.
+Validation rules for admission policies and their bindings.
 
 Follows: kubernetes pkg/apis/admissionregistration/validation/validation.go.
-Differs: expressions for mutations must exist, but neither they nor the policy's variables are compiled.
+Differs: a mutation must have an expression, but neither it nor the variables of its policy are compiled.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _ALONE: Final = "name and selector are mutually exclusive"
 
 
 def validating_policy(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """Return the complaints about a ValidatingAdmissionPolicy."""
+    """Return the validation errors for a ValidatingAdmissionPolicy."""
     del old
     if subresource == "status":
         return []
@@ -77,7 +77,7 @@ def validating_policy(new: Object, old: Object | None, subresource: str) -> list
 
 
 def mutating_policy(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """Return the complaints about a MutatingAdmissionPolicy."""
+    """Return the validation errors for a MutatingAdmissionPolicy."""
     del old, subresource
     spec = part(new, "spec")
     expressions = Expressions(has_params=spec.get("paramKind") is not None)
@@ -95,7 +95,7 @@ def mutating_policy(new: Object, old: Object | None, subresource: str) -> list[C
 
 
 def validating_binding(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """Return the complaints about a ValidatingAdmissionPolicyBinding."""
+    """Return the validation errors for a ValidatingAdmissionPolicyBinding."""
     del old, subresource
     spec = part(new, "spec")
     actions, path = list(entries(spec, "validationActions")), "spec.validationActions"
@@ -110,7 +110,7 @@ def validating_binding(new: Object, old: Object | None, subresource: str) -> lis
 
 
 def mutating_binding(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """Return the complaints about a MutatingAdmissionPolicyBinding."""
+    """Return the validation errors for a MutatingAdmissionPolicyBinding."""
     del old, subresource
     spec = part(new, "spec")
     return _binding(spec) + _only_mutating("spec.matchResources", part(spec, "matchResources"))
@@ -131,7 +131,12 @@ def _policy(spec: Object, expressions: Expressions) -> list[Cause]:
 
 
 def _variable(path: str, given: Object, expressions: Expressions | None) -> list[Cause]:
-    """If expressions is None, the variable is not compiled: the objects it may construct are unknown."""
+    """
+    Return a variable's validation errors.
+
+    If expressions is None, the variable's expression is not compiled, because the types of the objects that
+    it can construct are unknown.
+    """
     name, text = given.get("name", ""), given.get("expression", "")
     causes: list[Cause] = []
     if not name.strip():
@@ -190,7 +195,7 @@ def _matched(path: str, given: Object) -> list[Cause]:
 
 
 def _only_mutating(path: str, matched: Object) -> list[Cause]:
-    """Return the complaints about a policy that matches deletions, which cannot be mutated."""
+    """Return the validation errors for a policy that matches deletions, which cannot be mutated."""
     return [
         not_supported(f"{path}.resourceRules.operations", operation, _MUTATING)
         for rule in entries(matched, "resourceRules")

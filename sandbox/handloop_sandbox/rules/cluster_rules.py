@@ -1,6 +1,5 @@
 """
-The rules of ConfigMaps, Secrets, Leases, APIServices and PriorityClasses, and of their
-changes.
+Validation rules for ConfigMaps, Secrets, Leases, APIServices and PriorityClasses, and for their updates.
 
 Follows: kubernetes pkg/apis/{core,coordination,scheduling}/validation, kube-aggregator
 pkg/apis/apiregistration/validation.
@@ -41,7 +40,7 @@ _NEEDED_KEYS: Final = {
 
 
 def config_map(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """Return the complaints about a ConfigMap: keys, size, and changes to an immutable one."""
+    """Return the validation errors for a ConfigMap, such as invalid keys or changes to an immutable one."""
     del subresource
     causes = _frozen(new, old, "data", "binaryData")
     plain, binary = part(new, "data"), part(new, "binaryData")
@@ -67,7 +66,7 @@ def _frozen(new: Object, old: Object | None, *members: str) -> list[Cause]:
 
 
 def secret(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """Return the complaints about a Secret: invalid keys, and missing keys that its type requires."""
+    """Return the validation errors for a Secret, such as invalid or missing keys."""
     del subresource
     causes = immutable("type", new.get("type"), old.get("type")) if old is not None else []
     causes += _frozen(new, old, "data")
@@ -107,7 +106,7 @@ def _json_object(path: str, text: str) -> list[Cause]:
 
 
 def lease(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """Return the complaints about a Lease."""
+    """Return the validation errors for a Lease."""
     del old, subresource
     spec = part(new, "spec")
     causes = []
@@ -123,7 +122,7 @@ def lease(new: Object, old: Object | None, subresource: str) -> list[Cause]:
 
 
 def api_service(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """Return the complaints about an APIService, whose name consists of version and group."""
+    """Return the validation errors for an APIService, whose name must be `version.group`."""
     del old
     if subresource == "status":
         return []
@@ -160,7 +159,7 @@ def api_service(new: Object, old: Object | None, subresource: str) -> list[Cause
 
 
 def priority_class(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """Return the complaints about a PriorityClass, whose value cannot change."""
+    """Return the validation errors for a PriorityClass, whose value cannot change."""
     del subresource
     value = new.get("value", 0)
     if old is not None:

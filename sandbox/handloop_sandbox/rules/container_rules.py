@@ -1,7 +1,8 @@
 """
-The rules of containers.
+Validation rules for containers.
 
-Follows: kubernetes pkg/apis/core/validation/validation.go (validateContainerCommon and what it calls).
+Follows: kubernetes pkg/apis/core/validation/validation.go (validateContainerCommon and the functions it
+calls).
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ _CONTAINER_POLICIES: Final = ("Always", "Never", "OnFailure")
 
 
 def containers(path: str, found: list[Object], volumes: Collection[str]) -> list[Cause]:
-    """Return the complaints about a pod's containers: at least one is required, and names must be unique."""
+    """Return the validation errors for a pod's containers. At least one is required, and names are unique."""
     if not found:
         return [required(path)]
     causes: list[Cause] = []
@@ -67,7 +68,7 @@ def containers(path: str, found: list[Object], volumes: Collection[str]) -> list
 
 
 def init_containers(path: str, found: list[Object], volumes: Collection[str], taken: set[str]) -> list[Cause]:
-    """Return the complaints about init containers: names must differ; only restartable ones have probes."""
+    """Return the validation errors for init containers. Only restartPolicy Always allows probes and hooks."""
     causes: list[Cause] = []
     for index, container in enumerate(found):
         at = f"{path}[{index}]"
@@ -98,7 +99,7 @@ def _unique(at: str, container: Object, seen: set[str]) -> list[Cause]:
 
 
 def common(at: str, container: Object, volumes: Collection[str]) -> list[Cause]:
-    """Return the complaints about a container of any type."""
+    """Return the validation errors for a container of any type."""
     causes = named_by(f"{at}.name", container.get("name"), names.dns_1123_label)
     image = container.get("image", "")
     if not image:
@@ -178,7 +179,7 @@ def _mounts(path: str, found: Any, volumes: Collection[str]) -> list[Cause]:
 
 
 def resources(path: str, found: Object) -> list[Cause]:
-    """Return complaints about requests and limits: unknown names, negative amounts, requests above limits."""
+    """Return the validation errors for resource requests and limits."""
     causes: list[Cause] = []
     limits, requests = part(found, "limits"), part(found, "requests")
     for name, value in limits.items():
@@ -205,7 +206,7 @@ def _resource(path: str, name: str, value: Any) -> list[Cause]:
 
 
 def probes(at: str, container: Object) -> list[Cause]:
-    """Return the complaints about liveness, readiness and startup probes."""
+    """Return the validation errors for a container's liveness, readiness and startup probes."""
     causes: list[Cause] = []
     for name in ("livenessProbe", "readinessProbe", "startupProbe"):
         probe = container.get(name)
@@ -228,7 +229,7 @@ def _probe(path: str, probe: Object, *, readiness: bool) -> list[Cause]:
 
 
 def lifecycle(at: str, container: Object) -> list[Cause]:
-    """Return the complaints about the postStart and preStop hooks."""
+    """Return the validation errors for a container's postStart and preStop hooks."""
     hooks = part(container, "lifecycle")
     return [
         cause

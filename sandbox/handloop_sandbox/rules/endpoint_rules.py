@@ -1,5 +1,5 @@
 """
-The rules of EndpointSlices and Endpoints: addresses, ports and hints.
+Validation rules for EndpointSlices and Endpoints.
 
 Follows: kubernetes pkg/apis/discovery/validation/validation.go, pkg/apis/core/validation/validation.go.
 """
@@ -35,7 +35,7 @@ _SHARED: Final = ipaddress.ip_network("224.0.0.0/24"), ipaddress.ip_network("ff0
 
 
 def endpoint_slice(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """Return the complaints about an EndpointSlice; unchanged endpoints are not checked again."""
+    """Return the validation errors for an EndpointSlice. Unchanged endpoints are not checked again."""
     del subresource
     kind = new.get("addressType", "")
     causes = one_of("addressType", kind, _TYPES) + _ports(entries(new, "ports"))
@@ -45,7 +45,7 @@ def endpoint_slice(new: Object, old: Object | None, subresource: str) -> list[Ca
 
 
 def endpoints(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """Return the complaints about Endpoints; unchanged subsets are not checked again."""
+    """Return the validation errors for an Endpoints object. Unchanged subsets are not checked again."""
     del subresource
     if old is not None and old.get("subsets") == new.get("subsets"):
         return []
@@ -76,7 +76,7 @@ def slice_notices(obj: Object, old: Object | None) -> list[str]:
 
 
 def _odd_address(path: str, address: str) -> list[str]:
-    """Return the warning about an IPv6 address that is not in the form that RFC 5952 recommends."""
+    """Return the warning about an IPv6 address that is IPv4-mapped or not in RFC 5952's canonical form."""
     try:
         found = ipaddress.IPv6Address(address)
     except ValueError:
@@ -134,7 +134,7 @@ def _domain(path: str, name: str) -> list[Cause]:
 
 
 def _reachable(path: str, address: str) -> list[Cause]:
-    """Return the complaints about an address that cannot reach another machine, such as a loopback one."""
+    """Return the errors for an address that other machines cannot reach, such as a loopback address."""
     try:
         found = ipaddress.ip_address(address)
     except ValueError:

@@ -1,7 +1,8 @@
 """
-The rules of a container's environment, and of its references to fields, resources and keys.
+Validation rules for a container's environment, and for references to fields, resources and keys.
 
-Follows: kubernetes pkg/apis/core/validation/validation.go (ValidateEnv, ValidateEnvFrom and what they call).
+Follows: kubernetes pkg/apis/core/validation/validation.go (ValidateEnv, ValidateEnvFrom and the functions
+they call).
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ _CONFIG_KEY: Final = re.compile(r"[-._a-zA-Z0-9]+")
 
 
 def environment_name(name: str) -> list[str]:
-    """Return the complaints about the name of an environment variable."""
+    """Return the validation errors for the name of an environment variable."""
     if _ENV_NAME.fullmatch(name):
         return []
     return [
@@ -52,7 +53,7 @@ def environment_name(name: str) -> list[str]:
 
 
 def environment(path: str, found: Any) -> list[Cause]:
-    """Return the complaints about variables, each of which has a value or a source."""
+    """Return the validation errors for environment variables. Each has either a value or a source."""
     causes: list[Cause] = []
     for index, variable in enumerate(found):
         at = f"{path}[{index}]"
@@ -83,7 +84,7 @@ def _value_from(path: str, variable: Object) -> list[Cause]:
 
 
 def field_causes(path: str, reference: Object, *, files: bool = False) -> list[Cause]:
-    """Return the complaints about a reference to a pod's field. If files is set, it is for a file."""
+    """Return the validation errors for a fieldRef: in a volume if files is true, otherwise in a variable."""
     allowed = _FILE_FIELD_PATHS if files else _ENV_FIELD_PATHS
     field = reference.get("fieldPath", "")
     if not field:
@@ -107,7 +108,11 @@ def field_causes(path: str, reference: Object, *, files: bool = False) -> list[C
 
 
 def resource_causes(path: str, reference: Object, *, files: bool = False) -> list[Cause]:
-    """Return complaints about a reference to a container's resource. If files is set, it is for a file."""
+    """
+    Return the validation errors for a resourceFieldRef.
+
+    If files is true, the reference is in a volume and must name a container.
+    """
     resource = reference.get("resource", "")
     if files and not reference.get("containerName"):
         return [required(f"{path}.containerName")]
@@ -125,7 +130,7 @@ def _key_reference(path: str, reference: Object) -> list[Cause]:
 
 
 def config_key(key: str) -> list[str]:
-    """Return the complaints about a key in a ConfigMap or Secret, as strings."""
+    """Return the validation errors for a ConfigMap or Secret key, as strings."""
     found = (
         [] if len(key) <= names.MAX_SUBDOMAIN else [f"must be no more than {names.MAX_SUBDOMAIN} characters"]
     )
@@ -142,12 +147,12 @@ def config_key(key: str) -> list[str]:
 
 
 def config_key_causes(path: str, key: str) -> list[Cause]:
-    """Return the complaints about a key in a ConfigMap or Secret."""
+    """Return the validation errors for a ConfigMap or Secret key, as Causes."""
     return all_invalid(path, key, config_key(key))
 
 
 def environment_from(path: str, found: Any) -> list[Cause]:
-    """Return the complaints about envFrom, which turns whole ConfigMaps and Secrets into variables."""
+    """Return the validation errors for envFrom, which imports variables from ConfigMaps and Secrets."""
     causes: list[Cause] = []
     for index, source in enumerate(found):
         at = f"{path}[{index}]"

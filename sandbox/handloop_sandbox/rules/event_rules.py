@@ -1,5 +1,5 @@
 """
-The rules for Events of both groups, and for changes to an events.k8s.io Event.
+Validation rules for Events of core/v1 and events.k8s.io, and for updates of events.k8s.io Events.
 
 Follows: kubernetes pkg/apis/core/validation/events.go.
 """
@@ -33,7 +33,7 @@ _CORE_NAMES: Final = {
     "deprecatedLastTimestamp": "lastTimestamp",
     "deprecatedCount": "count",
 }
-"""The names that complaints use for an events.k8s.io Event's members."""
+"""The names that validation errors use for the fields of an events.k8s.io Event."""
 _OLD_STYLE: Final = (
     ("firstTimestamp", "deprecatedFirstTimestamp"),
     ("lastTimestamp", "deprecatedLastTimestamp"),
@@ -56,17 +56,21 @@ _SETTLED: Final = (
     "reportingController",
     "reportingInstance",
 )
-"""The immutable members (all but the series), in the order in which Kubernetes checks them (reason twice)."""
+"""The immutable fields: all except series. Kubernetes checks them in this order, and reason twice."""
 
 
 def event(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """Return the complaints about a core/v1 Event, which must be in the namespace of its object."""
+    """Return the validation errors for a core/v1 Event, which must be in the same namespace as its object."""
     del old, subresource
     return _common(new, controller="reportingComponent")
 
 
 def new_event(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """Return complaints about an events.k8s.io Event: old-style fields, and changes outside the series."""
+    """
+    Return the errors for an events.k8s.io Event.
+
+    A new Event must not set the deprecated fields, and an update can change only the series.
+    """
     del subresource
     causes = _common(new, controller="reportingController")
     if old is None:
@@ -79,7 +83,7 @@ def new_event(new: Object, old: Object | None, subresource: str) -> list[Cause]:
 
 
 def _common(new: Object, *, controller: str) -> list[Cause]:
-    """Return the complaints about an Event of either group; controller is the group's name for that field."""
+    """Return the errors for an Event of either group. controller is the name of its controller field."""
     about = part(new, "involvedObject") or part(new, "regarding")
     namespace, where = part(new, "metadata").get("namespace", ""), about.get("namespace", "")
     mismatch = invalid_value("involvedObject.namespace", where, "does not match event.namespace")
@@ -118,7 +122,7 @@ def _unset(new: Object) -> list[Cause]:
 
 
 def _shown(name: str, event: Object) -> Any:
-    """Return a member as Go compares and prints it, with all fields, and zero values for absent members."""
+    """Return a field's value as Go compares and prints it, with zero values for absent members."""
     value = event.get(name)
     if name in {"regarding", "related", "deprecatedSource"}:
         members = _SOURCE if name == "deprecatedSource" else _REFERENCE

@@ -1,5 +1,5 @@
 """
-The rules of Jobs and CronJobs, and of changes to a Job.
+Validation rules for Jobs and CronJobs, and for updates of Jobs.
 
 Follows: kubernetes pkg/apis/batch/validation/validation.go.
 """
@@ -39,7 +39,7 @@ _EXPLICIT: Final = "timeZone must be an explicit time zone as defined in https:/
 
 
 def job(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """Return the complaints about a Job; only a few parts of its status are checked."""
+    """Return the validation errors for a Job. Only a few fields of its status are checked."""
     if subresource == "status":
         return nonnegative("status", part(new, "status"), "active", "succeeded", "failed", "ready")
     spec = part(new, "spec")
@@ -63,7 +63,7 @@ def _selecting_spec(spec: Object) -> list[Cause]:
 
 
 def _generated(job: Object) -> list[Cause]:
-    """Return the complaints about the generated labels of a Job that does not set its own selector."""
+    """Return the errors for the labels that a server generates if a Job does not set its own selector."""
     spec, metadata = part(job, "spec"), part(job, "metadata")
     uid, name = metadata.get("uid", ""), metadata.get("name", "")
     if spec.get("manualSelector") or spec.get("selector") is None or not uid:
@@ -97,7 +97,7 @@ def _job_update(spec: Object, before: Object) -> list[Cause]:
 
 
 def _completions(spec: Object, before: Object) -> list[Cause]:
-    """Return the complaints about changed completions. Only Indexed Jobs allow it, with parallelism."""
+    """Return the errors for changed completions. An Indexed Job may change them together with parallelism."""
     found, path = spec.get("completions"), "spec.completions"
     if spec.get("completionMode") != "Indexed":
         return immutable(path, found, before.get("completions"))
@@ -107,7 +107,7 @@ def _completions(spec: Object, before: Object) -> list[Cause]:
 
 
 def job_spec(path: str, spec: Object) -> list[Cause]:
-    """Return the complaints about the spec of a Job or of a CronJob's Jobs."""
+    """Return the validation errors for the spec of a Job, or of a CronJob's job template."""
     members = (
         "parallelism",
         "completions",
@@ -141,7 +141,7 @@ def _replacement(path: str, spec: Object) -> list[Cause]:
 
 
 def cron_job(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """Return the complaints about a CronJob."""
+    """Return the validation errors for a CronJob."""
     del old
     if subresource == "status":
         return []

@@ -1,7 +1,7 @@
 """
-The warnings about a Secret whose certificate or key is not PEM.
+The warnings about TLS Secrets whose certificate or key is not in PEM format.
 
-Follows: crypto/tls X509KeyPair. Differs: certificates and keys are not decoded.
+Follows: crypto/tls X509KeyPair. Differs: the contents of certificates and keys are not parsed.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def _skipped(found: list[str]) -> str:
 
 
 def _blocks(text: str | None) -> list[str]:
-    """Return the types of the PEM blocks in a base64 string."""
+    """Return the types of the PEM blocks in a base64-encoded string."""
     found = _BLOCK.findall(base64.b64decode(text or ""))
     return [name.decode(errors="replace") for name, content in found if _is_base64(content)]
 

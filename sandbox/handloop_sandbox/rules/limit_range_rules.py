@@ -1,5 +1,5 @@
 """
-The rules of LimitRanges: their types, the resource names, and amounts that contradict each other.
+Validation rules for LimitRanges: their types, resource names, and contradictory amounts.
 
 Follows: kubernetes pkg/apis/core/validation/validation.go (ValidateLimitRange).
 """
@@ -24,7 +24,7 @@ _NOT_OF_PODS: Final = ("default", "defaultRequest")
 
 
 class _Comparison(NamedTuple):
-    """A check that `less` does not exceed `more`, plus the field and the value for its complaint."""
+    """A check that `less` does not exceed `more`, with the field and value that its error reports."""
 
     less: str
     more: str
@@ -62,7 +62,7 @@ _COMPARISONS: Final = (
 
 
 def limit_range(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """Return the complaints about a LimitRange."""
+    """Return the validation errors for a LimitRange."""
     del old, subresource
     causes: list[Cause] = []
     seen: set[str] = set()

@@ -1,5 +1,5 @@
 """
-The rules of Ingresses, their classes, and network policies.
+Validation rules for Ingresses, IngressClasses and NetworkPolicies.
 
 Follows: kubernetes pkg/apis/networking/validation/validation.go.
 """
@@ -42,7 +42,7 @@ _POLICY_TYPES: Final = ("Ingress", "Egress")
 
 
 def ingress(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """Return the complaints about an Ingress: hosts, paths and backends."""
+    """Return the validation errors for an Ingress: its hosts, paths and backends."""
     if subresource == "status":
         return []
     spec = part(new, "spec")
@@ -155,7 +155,7 @@ def _service_port(path: str, port: Object) -> list[Cause]:
 
 
 def ingress_class(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """Return the complaints about an IngressClass, whose controller cannot change."""
+    """Return the validation errors for an IngressClass, whose controller cannot change."""
     del subresource
     spec = part(new, "spec")
     controller, parameters = spec.get("controller", ""), spec.get("parameters")
@@ -185,7 +185,7 @@ def _parameters(path: str, given: Object) -> list[Cause]:
 
 
 def network_policy(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """Return the complaints about a NetworkPolicy: selectors, peers and ports."""
+    """Return the validation errors for a NetworkPolicy: its selectors, peers and ports."""
     del old, subresource
     spec = part(new, "spec")
     causes = label_selector("spec.podSelector", part(spec, "podSelector"))

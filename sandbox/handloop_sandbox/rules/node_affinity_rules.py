@@ -1,5 +1,5 @@
 """
-The rules of node affinities, which pods and volumes use to choose nodes.
+Validation rules for node affinity, with which pods and volumes select nodes.
 
 Follows: kubernetes pkg/apis/core/validation/validation.go (validateNodeAffinity, ValidateNodeSelector).
 """
@@ -19,7 +19,7 @@ _HIGHEST_WEIGHT: Final = 100
 
 
 def node_affinity(path: str, found: Object) -> list[Cause]:
-    """Return the complaints about the node affinity of a pod."""
+    """Return the validation errors for a pod's node affinity."""
     causes: list[Cause] = []
     if (needed := found.get(_REQUIRED)) is not None:
         causes += node_selector(f"{path}.{_REQUIRED}", needed)
@@ -32,7 +32,7 @@ def node_affinity(path: str, found: Object) -> list[Cause]:
 
 
 def node_selector(path: str, selector: Object) -> list[Cause]:
-    """Return the complaints about a node selector, which is a list of terms; at least one must match."""
+    """Return the validation errors for a node selector, which needs at least one term."""
     terms = entries(selector, "nodeSelectorTerms")
     if not terms:
         return [required(f"{path}.nodeSelectorTerms", "must have at least one node selector term")]

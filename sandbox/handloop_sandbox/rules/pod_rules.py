@@ -1,5 +1,5 @@
 """
-The rules of pods and pod templates, and of changes to a running pod.
+Validation rules for pods and pod templates, and for updates of running pods.
 
 Follows: kubernetes pkg/apis/core/validation/validation.go (ValidatePodSpec, ValidatePodTemplateSpec,
 ValidatePodUpdate).
@@ -39,7 +39,7 @@ _DNS_POLICIES: Final = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "N
 PREEMPTION: Final = ("PreemptLowerPriority", "Never")
 _RESTART_POLICIES: Final = ("Always", "OnFailure", "Never")
 _OPERATORS: Final = ("Equal", "Exists", "Lt", "Gt")
-"""The operators of tolerations; the last two need a feature gate."""
+"""The toleration operators. In Kubernetes, the last two depend on a feature gate."""
 _EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _UPDATABLE: Final = (
     "`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,"
@@ -49,7 +49,7 @@ _UPDATABLE: Final = (
 
 
 def pod_spec(path: str, spec: Object) -> list[Cause]:
-    """Return the complaints about a pod's spec."""
+    """Return the validation errors for a pod's spec."""
     regular = list(entries(spec, "containers"))
     mountable, causes = volumes(f"{path}.volumes", entries(spec, "volumes"))
     causes += containers(f"{path}.containers", regular, mountable)
@@ -204,7 +204,7 @@ def _toleration(at: str, toleration: Object) -> list[Cause]:
 
 
 def template(path: str, found: Object) -> list[Cause]:
-    """Return the complaints about a pod template: labels, annotations and spec."""
+    """Return the validation errors for a pod template: its labels, annotations and spec."""
     metadata = part(found, "metadata")
     causes = labels(f"{path}.labels", part(metadata, "labels"))
     for key in part(metadata, "annotations"):
@@ -220,7 +220,7 @@ def template(path: str, found: Object) -> list[Cause]:
 
 
 def pod(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """Return the complaints about a new pod, or about changes to an old one."""
+    """Return the validation errors for a new pod or, if old is given, for an update."""
     if subresource == "ephemeralcontainers":
         return _ephemeral(part(new, "spec"), part(old, "spec"))
     if subresource in {"status", "binding", "resize"}:
@@ -241,7 +241,7 @@ def _status(new: Object, old: Object | None) -> list[Cause]:
 
 
 def _ephemeral(new: Object, old: Object) -> list[Cause]:
-    """Return the complaints about ephemeral containers: names must be unique, and old ones stay unchanged."""
+    """Return the errors for ephemeral containers. Names must be unique; existing ones cannot change."""
     path, causes = "spec.ephemeralContainers", []
     taken = {entry["name"] for kind in ("containers", "initContainers") for entry in entries(new, kind)}
     after = {entry.get("name", ""): entry for entry in entries(new, "ephemeralContainers")}
@@ -271,7 +271,7 @@ def _update(new: Object, old: Object) -> list[Cause]:
 
 
 def _images(spec: Object) -> list[Cause]:
-    """Return the complaints about images that an update has removed."""
+    """Return the validation errors for containers whose image an update has removed."""
     return [
         required(f"spec.{kind}[{index}].image")
         for kind in ("containers", "initContainers")

@@ -1,7 +1,7 @@
 """
-The Pod Security Standards `baseline` and `restricted`, in version latest.
+The Pod Security Standards `baseline` and `restricted`, in their latest version.
 
-Every check returns what is wrong with a pod's spec, or "".
+Every check returns a description of the violation in a pod's spec, or "" if there is none.
 Follows: kubernetes k8s.io/pod-security-admission policy. Differs: other versions are treated as the latest;
 AppArmor annotations are ignored.
 """
@@ -43,14 +43,14 @@ _HOOKS: Final = ("postStart", "preStop")
 
 
 class _Check(NamedTuple):
-    """The title of a violation, and the function that determines its details."""
+    """A check: the title of the violation, and a function that returns its details."""
 
     title: str
     find: _Find
 
 
 def violations(spec: Object, level: str) -> list[tuple[str, str]]:
-    """Return the title and details of each way in which a pod's spec violates a level."""
+    """Return the title and details of each violation of a level in a pod's spec."""
     checks = {"baseline": _BASELINE, "restricted": _RESTRICTED}.get(level, ())
     found = ((check.title, check.find(spec)) for check in checks)
     return [(title, detail) for title, detail in found if detail]
@@ -79,14 +79,14 @@ def _counted(noun: str, values: Sequence[str]) -> str:
 
 
 def _who(spec: Object, is_wrong: Callable[[Object], Any]) -> str:
-    """Return a phrase that names the pod and containers with wrong security contexts, or "" if none are."""
+    """Name the pod and containers whose security context is wrong, or return "" if all are right."""
     names = _names(spec, lambda entry: is_wrong(_security(entry)))
     parts = ["pod"] if is_wrong(_security(spec)) else []
     return " and ".join([*parts, *([_counted("container", names)] if names else [])])
 
 
 def _value(security: Object, member: str) -> Any:
-    """Return a member of a security context by its path, such as `seccompProfile.type`."""
+    """Return a security context's field at a path such as `seccompProfile.type`."""
     *path, last = member.split(".")
     return part(security, *path).get(last)
 
@@ -104,7 +104,7 @@ def _never(_spec: Object) -> bool:
 
 
 def _must_not(member: str, wrong: Any, told: str, unless: _Exempt = _never) -> _Find:
-    """Return a check of one member in the security contexts of a pod and its containers."""
+    """Return a check that no security context of a pod or its containers sets a field to a wrong value."""
 
     def find(spec: Object) -> str:
         who = "" if unless(spec) else _who(spec, lambda security: _value(security, member) == wrong)
@@ -114,7 +114,7 @@ def _must_not(member: str, wrong: Any, told: str, unless: _Exempt = _never) -> _
 
 
 def _each_must(member: str, wrong: Sequence[Any], told: str, unless: _Exempt = _never) -> _Find:
-    """Return a check of one member in the security contexts of the containers only."""
+    """Return a check that no container's security context has one of the wrong values in a field."""
 
     def find(spec: Object) -> str:
         names = _names(spec, lambda entry: _value(_security(entry), member) in wrong)
@@ -124,7 +124,7 @@ def _each_must(member: str, wrong: Sequence[Any], told: str, unless: _Exempt = _
 
 
 def _one_must_set(wrong: _Find, member: str, right: Sequence[Any], told: str, unless: _Exempt) -> _Find:
-    """Return a check that no context has a forbidden value, and the pod has an allowed one if required."""
+    """Return a check that runs `wrong`, and then requires the field in the pod or in each container."""
 
     def find(spec: Object) -> str:
         silent = _names(spec, lambda entry: _value(_security(entry), member) is None)

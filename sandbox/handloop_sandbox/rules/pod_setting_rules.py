@@ -1,5 +1,5 @@
 """
-The rules of other pod settings: name resolution, gates, operating system, overhead.
+Validation rules for a pod's other settings, such as DNS, scheduling gates, operating system and overhead.
 
 Follows: kubernetes pkg/apis/core/validation/validation.go (ValidatePodSpec).
 """
@@ -26,7 +26,7 @@ _SEARCH_TEXT: Final = (
 
 
 def settings(path: str, spec: Object) -> list[Cause]:
-    """Return the complaints about all these settings."""
+    """Return the validation errors for the settings that this module covers."""
     causes = _resolution(path, spec)
     for index, alias in enumerate(entries(spec, "hostAliases")):
         at = f"{path}.hostAliases[{index}]"
@@ -95,7 +95,7 @@ def _system(path: str, name: str) -> list[Cause]:
 
 
 def sharing(path: str, spec: Object) -> list[Cause]:
-    """Return the complaints about what a pod shares with its node, which hostUsers restricts."""
+    """Return the errors for host namespaces and procMounts that hostUsers does not allow."""
     is_apart = spec.get("hostUsers") is False
     causes = [
         forbidden_field(f"{path}.{name}", "when `hostUsers` is false")

@@ -1,8 +1,8 @@
 """
-The warnings about pods and pod templates that a server accepts.
+The warnings about valid pods and pod templates.
 
 Follows: kubernetes pkg/api/pod/warnings.go, pkg/api/node/util.go, pkg/api/job/warnings.go, and the strategies
-of pkg/registry. Differs: no warnings about pod certificates and the spelling of IPs.
+of pkg/registry. Differs: there are no warnings about pod certificates or the spelling of IP addresses.
 """
 
 from __future__ import annotations
@@ -83,7 +83,11 @@ _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
 def pod_notices(group_resource: tuple[str, str], obj: Object, old: Object | None) -> Iterator[str]:
-    """Yield the warnings about a pod or workload. An update causes them only if the template has changed."""
+    """
+    Yield the warnings about a pod or workload.
+
+    An update of a workload omits the warnings about its template if metadata.generation is unchanged.
+    """
     if group_resource not in _TEMPLATES:
         if old is None:
             yield from _about_name(obj, "the Pod's hostname")
@@ -180,7 +184,7 @@ def _about_volumes(spec: Object, path: str) -> Iterator[str]:
 
 
 def _overlaps(volume: Object) -> Iterator[str]:
-    """Yield the warnings about files in a volume whose paths are equal, or one inside the other."""
+    """Yield the warnings about files in a volume whose paths are equal or nested."""
     for name, what in (("configMap", "ConfigMap"), ("secret", "Secret"), ("downwardAPI", "DownwardAPI")):
         source = volume.get(name) or {}
         of = source.get("secretName" if name == "secret" else "name")
@@ -200,7 +204,7 @@ def _overlaps(volume: Object) -> Iterator[str]:
 
 
 def _files(source: Object) -> Iterator[tuple[str, str]]:
-    """Yield the paths of a projected source, each with the source's name."""
+    """Yield the path of each file in a projected source, together with the source's name."""
     for name, what in (("configMap", "ConfigMap"), ("secret", "Secret"), ("downwardAPI", "DownwardAPI")):
         part = source.get(name) or {}
         told = what if name == "downwardAPI" else f'{what} "{part.get("name", "")}"'
@@ -323,7 +327,7 @@ def _clash(port: Object, other: Object) -> str | None:
 
 
 def _in_go(port: Object) -> str:
-    """Return a port as Go prints a struct."""
+    """Return a container port as Go prints its struct."""
     fields = ("name", "hostPort", "containerPort", "protocol", "hostIP")
     values = (port.get(name) or (0 if name.endswith("Port") else "") for name in fields)
     return "{" + " ".join(f"{n[0].upper()}{n[1:]}:{v}" for n, v in zip(fields, values, strict=True)) + "}"

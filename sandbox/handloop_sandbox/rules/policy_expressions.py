@@ -1,9 +1,8 @@
 """
-The expressions in admission policies and match conditions: the names that they may use, and the types that
-they may return.
+Checks the CEL expressions in admission policies and match conditions: their variables and result types.
 
 Follows: apiserver pkg/admission/plugin/cel/compile.go (BuildRequestType, BuildNamespaceType), composition.go,
-pkg/cel/library/authz.go. Differs: nothing is evaluated, and the expressions of mutations are not compiled.
+pkg/cel/library/authz.go. Differs: expressions are not evaluated, and those of mutations are not compiled.
 """
 
 from __future__ import annotations
@@ -69,9 +68,9 @@ _GIVEN: Final = {
 
 class Expressions:
     """
-    The expressions of one policy or configuration.
+    A checker for the expressions of one policy or webhook configuration.
 
-    State: _own holds the types of the policy's variables so far, or None if there are none yet.
+    State: _own maps the variables declared so far to their types; it is None before the first declaration.
     """
 
     def __init__(self, *, has_params: bool = False) -> None:
@@ -79,7 +78,7 @@ class Expressions:
         self._own: dict[str, CelType] | None = None
 
     def declare(self, path: str, name: str, text: str) -> list[Cause]:
-        """Add a variable. Returns: the complaints about its expression."""
+        """Declare a variable. Returns: the validation errors for its expression."""
         self._own = self._own or {}
         if not text.strip():
             return []
@@ -88,7 +87,7 @@ class Expressions:
         return causes
 
     def causes(self, path: str, text: str, wanted: Sequence[str]) -> list[Cause]:
-        """Return the complaints about an expression that must return one of these types."""
+        """Return the validation errors for an expression whose result must have one of the wanted types."""
         return self._checked(path, text, wanted)[0]
 
     def _checked(self, path: str, text: str, wanted: Sequence[str]) -> tuple[list[Cause], CelType]:

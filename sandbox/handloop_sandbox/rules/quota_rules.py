@@ -1,5 +1,5 @@
 """
-The rules of ResourceQuotas: resource names, amounts and scopes.
+Validation rules for ResourceQuotas: their resource names, amounts and scopes.
 
 Follows: kubernetes pkg/apis/core/validation/validation.go (ValidateResourceQuota), pkg/apis/core/helper.
 """
@@ -32,7 +32,7 @@ _COMPUTED: Final = tuple(
     for name in ("cpu", "memory", "ephemeral-storage")
 )
 STANDARD: Final = frozenset({*_COUNTED, *_COMPUTED, "requests.storage", "storage"})
-"""The resource names that do not need a domain."""
+"""The resource names that are valid without a domain prefix."""
 _HUGE: Final = ("hugepages-", "requests.hugepages-")
 _OF_PODS: Final = frozenset({"pods", *(name for name in _COMPUTED if "ephemeral" not in name)})
 _SCOPES: Final[Mapping[str, frozenset[str]]] = {
@@ -44,7 +44,7 @@ _SCOPES: Final[Mapping[str, frozenset[str]]] = {
     "PriorityClass": _OF_PODS,
     "VolumeAttributesClass": frozenset({"persistentvolumeclaims", "requests.storage"}),
 }
-"""The scopes, each with the resources that it can cover."""
+"""Each quota scope, with the resources to which it applies."""
 _PAIRS: Final = (("BestEffort", "NotBestEffort"), ("Terminating", "NotTerminating"))
 _MUST_EXIST: Final = (
     "must be 'Exists' when scope is any of ResourceQuotaScopeTerminating, ResourceQuotaScopeNotTerminating, "
@@ -58,7 +58,7 @@ _NONE: Final = "must be no value when `operator` is 'Exist' or 'DoesNotExist' fo
 
 
 def quota(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """Return the complaints about a ResourceQuota, or its status."""
+    """Return the validation errors for a ResourceQuota or its status."""
     if subresource == "status":
         return _amounts("status.hard", part(new, "status", "hard"))
     spec = part(new, "spec")
@@ -72,7 +72,7 @@ def quota(new: Object, old: Object | None, subresource: str) -> list[Cause]:
 
 
 def resource_name(path: str, name: str) -> list[Cause]:
-    """Return the complaints about a resource name, which must be a known one or have a domain."""
+    """Return the errors for a resource name, which must be well known or have a domain prefix."""
     causes = all_invalid(path, name, names.qualified_name(name))
     if causes or "/" in name or name in STANDARD or name.startswith(_HUGE):
         return causes
@@ -111,7 +111,7 @@ def _scopes(scopes: Sequence[str], hard: Object) -> list[Cause]:
 
 
 def _others(scope: str, hard: Object) -> list[str]:
-    """Return the resources of a quota that a scope does not cover."""
+    """Return the resources of a quota to which the scope does not apply."""
     meant = _SCOPES.get(scope)
     return [] if meant is None else [name for name in hard if _is_of_quotas(name) and name not in meant]
 

@@ -1,5 +1,5 @@
 """
-The rules of RBAC roles and bindings; a binding cannot change its role.
+Validation rules for RBAC roles and bindings. A binding cannot change its role.
 
 Follows: kubernetes pkg/apis/rbac/validation.
 """
@@ -18,13 +18,17 @@ _SUBJECT_KINDS: Final = ("ServiceAccount", "User", "Group")
 
 
 def role(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """Return the complaints about a Role, whose rules must be for resources."""
+    """Return the validation errors for a Role, whose rules cannot apply to non-resource URLs."""
     del old, subresource
     return [cause for path, rule in _rules(new) for cause in _rule(path, rule, namespaced=True)]
 
 
 def cluster_role(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """Return complaints about a ClusterRole, which has rules for resources or paths, or selects roles."""
+    """
+    Return the validation errors for a ClusterRole.
+
+    Its rules apply to resources or to non-resource URLs.
+    """
     del old, subresource
     causes = [cause for path, rule in _rules(new) for cause in _rule(path, rule, namespaced=False)]
     if new.get("aggregationRule") is None:
@@ -65,13 +69,13 @@ def _rule(path: str, rule: Object, *, namespaced: bool) -> list[Cause]:
 
 
 def role_binding(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """Return the complaints about a RoleBinding, which has subjects and a role of either kind."""
+    """Return the validation errors for a RoleBinding, which refers to a Role or a ClusterRole."""
     del subresource
     return _binding(new, old, ("Role", "ClusterRole"))
 
 
 def cluster_role_binding(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """Return complaints about a ClusterRoleBinding, which has a ClusterRole and subjects with namespaces."""
+    """Return the errors for a ClusterRoleBinding. Its role is a ClusterRole; accounts need a namespace."""
     del subresource
     return _binding(new, old, ("ClusterRole",))
 

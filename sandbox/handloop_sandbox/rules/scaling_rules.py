@@ -1,5 +1,5 @@
 """
-The rules of HorizontalPodAutoscalers and PodDisruptionBudgets.
+Validation rules for HorizontalPodAutoscalers and PodDisruptionBudgets.
 
 Follows: kubernetes pkg/apis/autoscaling/validation and pkg/apis/policy/validation.
 """
@@ -32,7 +32,7 @@ _MAX_WINDOW: Final = 3600
 
 
 def autoscaler(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """Return the complaints about a HorizontalPodAutoscaler of either version."""
+    """Return the validation errors for a HorizontalPodAutoscaler of either API version."""
     del old
     if new.get("apiVersion") == autoscaler_versions.V1:
         new = autoscaler_versions.as_v2(dict(new))
@@ -155,7 +155,7 @@ def _metric_target(path: str, member: str, source: Object) -> list[Cause]:
 
 
 def disruption_budget(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """Return the complaints about a PodDisruptionBudget."""
+    """Return the validation errors for a PodDisruptionBudget."""
     del old
     if subresource == "status":
         members = ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods")
@@ -180,6 +180,6 @@ def disruption_budget(new: Object, old: Object | None, subresource: str) -> list
 
 
 def _internal(spec: Object) -> dict[str, Any]:
-    """Return the spec as Go's internal type shows it: with capitalised names, and absent members as null."""
+    """Return a PodDisruptionBudget's spec as Go prints it: all fields, with capitalized names."""
     members = ("minAvailable", "selector", "maxUnavailable", "unhealthyPodEvictionPolicy")
     return {name[0].upper() + name[1:]: spec.get(name) for name in members}

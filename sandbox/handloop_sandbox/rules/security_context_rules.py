@@ -1,5 +1,5 @@
 """
-The rules of the security contexts of pods and containers.
+Validation rules for the security contexts of pods and containers.
 
 Follows: kubernetes pkg/apis/core/validation/validation.go (ValidatePodSecurityContext,
 ValidateSecurityContext). Differs: Windows options are not checked.
@@ -43,11 +43,11 @@ _MEMBERS: Final[Mapping[str, tuple[str, ...]]] = {
     "seccompProfile": ("type", "localhostProfile"),
     "appArmorProfile": ("type", "localhostProfile"),
 }
-"""The members of a container's context and of its nested types, as in Go."""
+"""The fields of a container's security context, and those of nested types, in Go's order."""
 
 
 def security_context(path: str, context: Object) -> list[Cause]:
-    """Return the complaints about the members that the contexts of pods and containers have in common."""
+    """Return the errors for the fields that the security contexts of pods and containers have in common."""
     causes = [
         invalid_value(f"{path}.{name}", context[name], _RANGE)
         for name in ("fsGroup", "runAsUser", "runAsGroup")
@@ -66,7 +66,7 @@ def security_context(path: str, context: Object) -> list[Cause]:
 
 
 def pod_context(path: str, context: Object, spec: Object) -> list[Cause]:
-    """Return the complaints about the context of a pod with this spec."""
+    """Return the validation errors for the security context of a pod with this spec."""
     causes = security_context(path, context)
     causes += [
         invalid_value(f"{path}.supplementalGroups[{index}]", group, _RANGE)
@@ -91,7 +91,7 @@ def pod_context(path: str, context: Object, spec: Object) -> list[Cause]:
 
 
 def container_context(path: str, context: Object) -> list[Cause]:
-    """Return the complaints about the context of a container."""
+    """Return the validation errors for a container's security context."""
     causes = security_context(path, context)
     if context.get("allowPrivilegeEscalation") is not False:
         return causes
@@ -143,14 +143,14 @@ def _type(path: str, kind: str, name: str) -> list[Cause]:
 
 
 def descending(path: str, where: str) -> list[Cause]:
-    """Return the complaints about a path that must be relative and must not contain `..`."""
+    """Return the validation errors for a path that must be relative and must not contain `..`."""
     if where.startswith("/"):
         return [invalid_value(path, where, "must be a relative path")]
     return not_up(path, where)
 
 
 def not_up(path: str, where: str) -> list[Cause]:
-    """Return the complaints about a path that must not contain `..`."""
+    """Return the validation errors for a path that must not contain `..`."""
     return [invalid_value(path, where, "must not contain '..'")] if ".." in where.split("/") else []
 
 

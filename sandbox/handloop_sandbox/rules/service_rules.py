@@ -1,9 +1,9 @@
 """
-The rules for Services and for changes to them, and the warnings about accepted ones.
+Validation rules for Services and their updates, and the warnings about valid Services.
 
 Follows: kubernetes pkg/apis/core/validation/validation.go (ValidateService,
-ValidateServiceClusterIPsRelatedFields), pkg/api/service/warnings.go. Differs: no warning about the spelling
-of addresses.
+ValidateServiceClusterIPsRelatedFields), pkg/api/service/warnings.go. Differs: there are no warnings about the
+spelling of addresses.
 """
 
 from __future__ import annotations
@@ -38,7 +38,11 @@ _ONLY_NONE: Final = "'None' must be the first and only value"
 
 
 def address_causes(spec: Object, before: Object | None = None) -> list[Cause]:
-    """Return the complaints about addresses, families and their policy; unchanged addresses are accepted."""
+    """
+    Return the errors for cluster IPs, IP families and the family policy.
+
+    Unchanged addresses are accepted.
+    """
     addresses = list(entries(spec, "clusterIPs"))
     causes = _first(spec.get("clusterIP", ""), addresses) + _families(spec)
     wrong = _each(addresses, entries(before or {}, "clusterIPs"))
@@ -48,7 +52,7 @@ def address_causes(spec: Object, before: Object | None = None) -> list[Cause]:
 
 
 def ip_address(path: str, address: str, *, text: str = _ADDRESS) -> list[Cause]:
-    """Return the complaints about a string that is not an IPv4 or IPv6 address."""
+    """Return the validation error for a string that is not an IPv4 or IPv6 address."""
     try:
         ipaddress.ip_address(address)
     except ValueError:
@@ -110,7 +114,11 @@ _SERVICE_TYPES: Final = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort"
 
 
 def service(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """Return the complaints about a Service, or only those about its addresses if these are wrong."""
+    """
+    Return the validation errors for a Service.
+
+    If its addresses are wrong, only their errors are returned.
+    """
     if subresource == "status":
         return []
     spec, before = part(new, "spec"), part(old, "spec")
@@ -134,7 +142,7 @@ def service(new: Object, old: Object | None, subresource: str) -> list[Cause]:
 
 
 def _synced(spec: Object, before: Object) -> Object:
-    """Return the spec after copying a change from one of the two address fields to the other."""
+    """Return the spec with its clusterIPs adjusted if only clusterIP has changed."""
     address, found = spec.get("clusterIP", ""), list(entries(spec, "clusterIPs"))
     if address != before.get("clusterIP", "") and found == list(entries(before, "clusterIPs")):
         found = [address] if address else []
@@ -142,7 +150,7 @@ def _synced(spec: Object, before: Object) -> Object:
 
 
 def _type(spec: Object, kind: str) -> list[Cause]:
-    """Return the complaints about fields that this Service type may not have."""
+    """Return the validation errors for fields that this type of Service must not set."""
     if kind in ("LoadBalancer", "NodePort") and spec.get("clusterIP") == "None":
         return [invalid_value("spec.clusterIPs[0]", "None", f"may not be set to 'None' for {kind} services")]
     if kind != "ExternalName":
@@ -289,7 +297,7 @@ _MODE = "service.kubernetes.io/topology-mode"
 
 
 def service_notices(service: Object, _old: Object | None) -> Iterator[str]:
-    """Yield the warnings, in order."""
+    """Yield the warnings about a Service, in Kubernetes' order."""
     spec, kind = service["spec"], service["spec"].get("type")
     if _HINTS in (service["metadata"].get("annotations") or {}):
         yield f"annotation {_HINTS} is deprecated, please use {_MODE} instead"

@@ -1,5 +1,5 @@
 """
-The rules of volumes, claims and storage classes.
+Validation rules for PersistentVolumes, their claims, storage classes and volume attributes classes.
 
 Follows: kubernetes pkg/apis/core/validation/validation.go (ValidatePersistentVolume and
 ValidatePersistentVolumeClaim), pkg/apis/storage/validation.
@@ -44,7 +44,7 @@ _SETTINGS: Final = frozenset(
         "volumeMode",
     }
 )
-"""The members of a volume's spec that are not sources."""
+"""The fields of a volume's spec that are not volume sources."""
 _NEEDED: Final = {
     "csi": ("driver", "volumeHandle"),
     "nfs": ("server", "path"),
@@ -62,7 +62,7 @@ _DEPRECATED: Final = (
 
 
 def claim(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """Return the complaints about a PersistentVolumeClaim."""
+    """Return the validation errors for a PersistentVolumeClaim."""
     if subresource == "status":
         return []
     spec = part(new, "spec")
@@ -71,7 +71,7 @@ def claim(new: Object, old: Object | None, subresource: str) -> list[Cause]:
 
 
 def claim_spec(path: str, spec: Object) -> list[Cause]:
-    """Return the complaints about the spec of a claim or of a claim template."""
+    """Return the validation errors for the spec of a volume claim or of a claim template."""
     causes = label_selector(f"{path}.selector", spec.get("selector"))
     causes += _access_modes(path, spec, "at least 1 access mode is required")
     requests = part(spec, "resources", "requests")
@@ -97,7 +97,7 @@ def _data_source(path: str, source: Object) -> list[Cause]:
 
 
 def _claim_update(new: Object, old: Object, status: Object) -> list[Cause]:
-    """Return the complaints about changes to a claim, which can only be bound (once) and then grow."""
+    """Return the errors for an update of a claim, most of whose spec is immutable."""
     free = {"volumeName"} if not old.get("volumeName") else set()
     free |= {"storageClassName"} if old.get("storageClassName") is None else set()
     is_bound = status.get("phase") == "Bound"
@@ -125,7 +125,7 @@ def _kept(spec: Object, free: Collection[str], *, grows: bool) -> dict[str, Any]
 
 
 def volume(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """Return the complaints about a PersistentVolume."""
+    """Return the validation errors for a PersistentVolume."""
     if subresource == "status":
         return []
     spec = part(new, "spec")
@@ -153,7 +153,7 @@ def _volume(spec: Object) -> list[Cause]:
 
 
 def _volume_update(new: Object, old: Object) -> list[Cause]:
-    """Return the complaints about changes to immutable parts of a volume: source, node affinity, mode."""
+    """Return the errors for changes to a volume's immutable fields, such as its source and node affinity."""
     before, after = (
         {name: value for name, value in spec.items() if name not in _SETTINGS} for spec in (old, new)
     )
@@ -172,7 +172,7 @@ def _volume_update(new: Object, old: Object) -> list[Cause]:
 
 
 def storage_class(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """Return the complaints about a StorageClass, which is almost immutable."""
+    """Return the validation errors for a StorageClass, most of whose fields are immutable."""
     del subresource
     causes = _provisioner("provisioner", new.get("provisioner", ""))
     for name, supported in (("reclaimPolicy", ("Delete", "Retain")), ("volumeBindingMode", _BINDING)):
@@ -195,7 +195,7 @@ def storage_class(new: Object, old: Object | None, subresource: str) -> list[Cau
 
 
 def attributes_class(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """Return the complaints about a VolumeAttributesClass, which is immutable."""
+    """Return the validation errors for a VolumeAttributesClass, which is immutable."""
     del subresource
     causes = _provisioner("driverName", new.get("driverName", ""))
     if not part(new, "parameters"):
@@ -238,7 +238,7 @@ def _positive(path: str, given: Any) -> list[Cause]:
 
 
 def _shared(path: str, spec: Object) -> list[Cause]:
-    """Return the complaints about the class and the mode."""
+    """Return the errors for the storage class, volume mode and attributes class of a claim or volume."""
     causes: list[Cause] = []
     if name := spec.get("storageClassName"):
         causes += all_invalid(f"{path}.storageClassName", name, names.dns_1123_subdomain(name))
@@ -253,7 +253,7 @@ def _shared(path: str, spec: Object) -> list[Cause]:
 
 
 def _sources(spec: Object) -> list[Cause]:
-    """Return the complaints about a volume's source: there must be one, with all required members."""
+    """Return the errors for a volume's source. Exactly one is required, with all its required fields."""
     found = sorted(name for name in spec if name not in _SETTINGS and isinstance(spec[name], dict))
     if not found:
         return [required("spec", "must specify a volume type")]

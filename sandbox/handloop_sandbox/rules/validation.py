@@ -1,7 +1,7 @@
 """
-The rules for built-in kinds and their names, but not those for other metadata.
+Validation rules by kind, for built-in objects and their names. Other metadata is validated elsewhere.
 
-There are rules for the kinds that the sandbox simulates and for those that operators create most often. Other
+Rules exist for the kinds that the sandbox simulates and for those that operators create most often. Other
 kinds are not checked.
 Follows: kubernetes pkg/registry strategies (they choose the validation for create, update and status).
 """
@@ -84,7 +84,7 @@ RULES: Final[Mapping[tuple[str, str], Rules]] = {
 
 
 def validate(resource: ServedResource, new: Object, old: Object | None, subresource: str = "") -> list[Cause]:
-    """Return the complaints about an object of a built-in kind. If old is None, the object is new."""
+    """Return the validation errors for a built-in object. If old is None, the object is new."""
     rules = RULES.get((resource.group, resource.plural))
     return [] if rules is None else rules(new, old, subresource)
 
@@ -121,5 +121,5 @@ _SUBDOMAIN: Final = _rule(names.dns_1123_subdomain)
 
 
 def name_rule(resource: ServedResource) -> NameRule:
-    """Return the kind's rule for names. If called with True, the rule checks a generateName prefix."""
+    """Return the naming rule of a kind. Its second argument is whether the name is a generateName prefix."""
     return _NAME_RULES.get((resource.group, resource.plural), _SUBDOMAIN)

@@ -1,8 +1,8 @@
 """
-The rules of a pod's volumes: one source each, with its required members.
+Validation rules for a pod's volumes. Each has one source with all its required fields.
 
 Follows: kubernetes pkg/apis/core/validation/validation.go (ValidateVolumes). Differs: rare sources are
-checked only for required members.
+checked only for required fields.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ NEEDED: Final = {
     "vsphereVolume": ("volumePath",),
 }
 _TOLD: Final = {"gcePersistentDisk": "persistentDisk"}
-"""Sources that have a different name in complaints."""
+"""Volume sources that have a different name in validation errors."""
 _HOST_TYPES: Final = (
     "",
     "BlockDevice",
@@ -68,7 +68,7 @@ _LONGEST_TOKEN: Final = 2**32
 
 
 def volumes(path: str, found: Sequence[Object]) -> tuple[set[str], list[Cause]]:
-    """Return the names of valid volumes, which alone can be mounted, and the complaints about the others."""
+    """Return the names of the valid volumes, which containers can mount, and the errors for the others."""
     causes: list[Cause] = []
     seen: set[str] = set()
     for index, volume in enumerate(found):
@@ -114,7 +114,7 @@ def _content(kind: str, path: str, source: Object) -> list[Cause]:
 
 
 def _elsewhere(kind: str, path: str, source: Object) -> list[Cause]:
-    """Return the complaints about a source that is not an API object."""
+    """Return the validation errors for a volume source that is not an API object."""
     where, causes = source.get("path", ""), []
     match kind:
         case "hostPath":

@@ -1,5 +1,5 @@
 """
-The rules of webhook configurations: when a webhook is called, and how it is reached.
+Validation rules for webhook configurations.
 
 Follows: kubernetes pkg/apis/admissionregistration/validation/validation.go.
 """
@@ -29,7 +29,7 @@ _OTHERS: Final = (("apiGroups", "API groups"), ("apiVersions", "API versions"))
 
 
 def configuration(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """Return the complaints about a MutatingWebhookConfiguration or a ValidatingWebhookConfiguration."""
+    """Return the validation errors for a MutatingWebhookConfiguration or ValidatingWebhookConfiguration."""
     del old, subresource
     causes: list[Cause] = []
     seen: set[str] = set()
@@ -64,13 +64,13 @@ def _hook(path: str, hook: Object) -> list[Cause]:
 
 
 def chosen(path: str, obj: Object, name: str, supported: Sequence[str]) -> list[Cause]:
-    """Return the complaints about an optional member that must have one of the supported values."""
+    """Return the validation errors for an optional field with a fixed set of supported values."""
     value = obj.get(name)
     return [] if value is None or value in supported else [not_supported(f"{path}.{name}", value, supported)]
 
 
 def conditions(path: str, given: Sequence[Any], expressions: Expressions) -> list[Cause]:
-    """Return complaints about match conditions, which need a unique name and an expression of type bool."""
+    """Return the errors for match conditions. Each needs a unique name and an expression of type bool."""
     causes = [too_many(path, len(given), _MOST_CONDITIONS)] if len(given) > _MOST_CONDITIONS else []
     seen: set[str] = set()
     for index, condition in enumerate(given):
@@ -90,7 +90,7 @@ def conditions(path: str, given: Sequence[Any], expressions: Expressions) -> lis
 
 
 def rule_causes(path: str, rule: Object) -> list[Cause]:
-    """Return the complaints about a rule's operations and resources."""
+    """Return the validation errors for a rule's operations and resources."""
     operations = list(entries(rule, "operations"))
     causes = [] if operations else [required(f"{path}.operations")]
     if "*" in operations and len(operations) > 1:

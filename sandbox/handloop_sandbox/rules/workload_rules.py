@@ -1,5 +1,5 @@
 """
-The rules of Deployments and the other owners of pods, and of their changes.
+Validation rules for Deployments and other owners of pods, and for their updates.
 
 Follows: kubernetes pkg/apis/apps/validation and pkg/apis/core/validation.
 """
@@ -47,7 +47,7 @@ _STATEFUL_SET_FORBIDDEN: Final = (
 
 
 def deployment(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """Return the complaints about a Deployment, or its status."""
+    """Return the validation errors for a Deployment or its status."""
     if subresource == "status":
         return _replica_status(
             new, "updatedReplicas", "readyReplicas", "availableReplicas", over="readyReplicas"
@@ -75,7 +75,7 @@ def _same_selector(new: Object, old: Object | None) -> list[Cause]:
 
 
 def _selector(spec: Object, kind: str) -> list[Cause]:
-    """Return the complaints about a selector that is missing, malformed or empty."""
+    """Return the validation errors for a selector that is missing, malformed or empty."""
     selector = spec.get("selector")
     if selector is None:
         return [required("spec.selector")]
@@ -95,9 +95,9 @@ def _invalid_selector(selector: Object, detail: str) -> Cause:
 
 def _template_of(spec: Object, owner: str) -> list[Cause]:
     """
-    Return the complaints about a pod template.
+    Return the validation errors for a pod template.
 
-    Its owner must select it, and its pods must not end by themselves.
+    The owner's selector must match the template's labels, and its pods must always restart.
     """
     found, path = part(spec, "template"), "spec.template"
     causes = []
@@ -132,7 +132,7 @@ def _strategy(strategy: Object) -> list[Cause]:
 
 
 def _internal_strategy(kind: str | None, rolling: Object | None) -> dict[str, Any]:
-    """Return a strategy as Go's internal type shows it."""
+    """Return an update strategy as Go prints its internal type."""
     if rolling is not None:
         rolling = {"MaxUnavailable": rolling.get("maxUnavailable"), "MaxSurge": rolling.get("maxSurge")}
     return {"Type": kind or "", "RollingUpdate": rolling}
@@ -149,7 +149,7 @@ def _rolling_update(path: str, rolling: Object) -> list[Cause]:
 
 
 def _replica_status(new: Object, *members: str, over: str) -> list[Cause]:
-    """Return complaints about status counters that are negative or above the number of replicas."""
+    """Return the errors for status counters that are negative or exceed the number of replicas."""
     status = part(new, "status")
     causes = nonnegative("status", status, "observedGeneration", "replicas", *members, "unavailableReplicas")
     replicas = status.get("replicas", 0)
@@ -165,7 +165,7 @@ def _replica_status(new: Object, *members: str, over: str) -> list[Cause]:
 
 
 def replica_set(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """Return the complaints about a ReplicaSet, or its status."""
+    """Return the validation errors for a ReplicaSet or its status."""
     if subresource == "status":
         members = ("fullyLabeledReplicas", "readyReplicas", "availableReplicas")
         return _replica_status(new, *members, over="readyReplicas")
@@ -176,7 +176,7 @@ def replica_set(new: Object, old: Object | None, subresource: str) -> list[Cause
 
 
 def replication_controller(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """Return the complaints about a ReplicationController, or its status."""
+    """Return the validation errors for a ReplicationController or its status."""
     del old
     if subresource == "status":
         members = ("fullyLabeledReplicas", "readyReplicas", "availableReplicas")
@@ -199,7 +199,7 @@ def replication_controller(new: Object, old: Object | None, subresource: str) ->
 
 
 def daemon_set(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """Return the complaints about a DaemonSet, or its status."""
+    """Return the validation errors for a DaemonSet or its status."""
     if subresource == "status":
         names_ = ("currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady")
         more = ("observedGeneration", "updatedNumberScheduled", "numberAvailable", "numberUnavailable")
@@ -243,7 +243,7 @@ def _daemon_rolling(path: str, rolling: Object) -> list[Cause]:
 
 
 def stateful_set(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """Return the complaints about a StatefulSet, or its status."""
+    """Return the validation errors for a StatefulSet or its status."""
     if subresource == "status":
         members = ("readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas")
         return _replica_status(new, *members, over="readyReplicas")
@@ -271,7 +271,7 @@ def _frozen(spec: Object) -> dict[str, Any]:
 
 
 def _with_claims(spec: Object) -> Object:
-    """Return the spec with a volume for each claim template, as the pods have them."""
+    """Return a StatefulSet's spec with a volume for each claim template, like the volumes of its pods."""
     claims = [part(claim, "metadata").get("name", "") for claim in entries(spec, "volumeClaimTemplates")]
     if not claims:
         return spec
@@ -315,6 +315,6 @@ def _internal_rolling(rolling: Object | None) -> dict[str, Any] | None:
 
 
 def pod_template(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """Return the complaints about a PodTemplate."""
+    """Return the validation errors for a PodTemplate."""
     del old, subresource
     return template("template", part(new, "template"))

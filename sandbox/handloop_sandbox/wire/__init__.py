@@ -1,4 +1,5 @@
 """
-The vocabulary of the API: resources, names, queries, selectors, refusals, and JSON, YAML and times as Go
-writes them. It consists of pure functions and values, without state.
+The API's vocabulary: resources, names, queries, selectors, errors, and JSON, YAML and times in Go's form.
+
+The package consists of pure functions and values, without state.
 """

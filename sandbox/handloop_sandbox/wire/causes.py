@@ -1,5 +1,5 @@
 """
-Field errors in the words of Go's `field.Invalid` and similar functions.
+Validation errors of single fields, with the messages of Go's `field.Invalid` and similar functions.
 
 Follows: apimachinery pkg/util/validation/field/errors.go.
 """
@@ -19,7 +19,7 @@ _BASIC_END: Final = 0xFFFF
 
 
 def shown(value: Any) -> str:
-    """Return a value as Go's `%q`, `%v` or JSON shows it in a message."""
+    """Return a value as Go messages show it: with `%q` or `%v`, or as JSON."""
     if value is None:
         return "null"
     if isinstance(value, str):
@@ -30,7 +30,7 @@ def shown(value: Any) -> str:
 
 
 def quoted(text: str) -> str:
-    """Return a string as Go's `%q` shows it."""
+    """Return a string as Go's `%q` prints it."""
     return f'"{text.translate(_ESCAPES) if text.isprintable() else "".join(map(_shown_character, text))}"'
 
 
@@ -44,22 +44,22 @@ def _shown_character(char: str) -> str:
 
 
 def invalid_value(field: str, value: Any, detail: str) -> Cause:
-    """The value breaks a rule."""
+    """Return the error for a value that breaks a rule."""
     return Cause("FieldValueInvalid", f"Invalid value: {shown(value)}: {detail}", field)
 
 
 def invalid_type(field: str, value: Any, detail: str) -> Cause:
-    """The value is of another type."""
+    """Return the error for a value of the wrong type."""
     return Cause("FieldValueTypeInvalid", f"Invalid value: {shown(value)}: {detail}", field)
 
 
 def required(field: str, detail: str = "") -> Cause:
-    """The value is missing."""
+    """Return the error for a missing value."""
     return Cause("FieldValueRequired", f"Required value: {detail}" if detail else "Required value", field)
 
 
 def not_supported(field: str, value: Any, supported: Iterable[str]) -> Cause:
-    """The value is not one of the supported values."""
+    """Return the error for a value that is not one of the supported values."""
     values = ", ".join(quoted(entry) for entry in supported)
     return Cause(
         "FieldValueNotSupported", f"Unsupported value: {shown(value)}: supported values: {values}", field
@@ -67,22 +67,22 @@ def not_supported(field: str, value: Any, supported: Iterable[str]) -> Cause:
 
 
 def duplicate(field: str, value: Any) -> Cause:
-    """The value occurs twice."""
+    """Return the error for a value that occurs twice."""
     return Cause("FieldValueDuplicate", f"Duplicate value: {shown(value)}", field)
 
 
 def forbidden_field(field: str, detail: str) -> Cause:
-    """The field may not be set."""
+    """Return the error for a field that must not be set."""
     return Cause("FieldValueForbidden", f"Forbidden: {detail}", field)
 
 
 def too_long(field: str, limit: int) -> Cause:
-    """The text is longer than limit bytes."""
+    """Return the error for a string longer than limit bytes."""
     return Cause("FieldValueTooLong", f"Too long: may not be more than {_counted(limit, 'byte')}", field)
 
 
 def too_many(field: str, actual: int, limit: int) -> Cause:
-    """The list or map has more entries than limit."""
+    """Return the error for a list or map with more entries than limit."""
     return Cause(
         "FieldValueTooMany", f"Too many: {actual}: must have at most {_counted(limit, 'item')}", field
     )

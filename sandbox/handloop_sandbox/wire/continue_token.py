@@ -1,7 +1,7 @@
 """
-Continue tokens: where a paged list resumes, and at which resource version.
+Continue tokens, which contain the key and resource version at which a paged list continues.
 
-rv -1 means the newest version, which makes the continuation inconsistent.
+Resource version -1 stands for the newest one. The rest of the list is then inconsistent with its beginning.
 Follows: apiserver pkg/storage/continue.go.
 """
 
@@ -18,22 +18,22 @@ INCONSISTENT = -1
 
 
 class Continue(NamedTuple):
-    """The contents of a continue token: the list resumes at key `start`, as of resource version `rv`."""
+    """The contents of a continue token: the list continues at key `start`, as of resource version `rv`."""
 
     rv: int
     start: str
 
     def encode(self) -> str:
-        """Return the token that a client sends back."""
+        """Return the token for the client."""
         text = f'{{"v":"meta.k8s.io/v1","rv":{self.rv},"start":{go_json.quoted(self.start)}}}'
         return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
 
 def decode(token: str) -> Continue:
     """
-    Return the contents of a token.
+    Decode a continue token.
 
-    Raises: StatusError 400 with the server's words.
+    Raises: StatusError 400 with the server's message.
     """
     try:
         padded = token + "=" * (-len(token) % 4)

@@ -1,9 +1,9 @@
 """
-The conversion of custom objects outside the server: by a webhook or by a test's function.
+Conversion of custom objects by external code: a webhook, or a function that a test provides.
 
-The state is read under a lock, and nothing outside is called while the lock is held. Work that needs a
-conversion whose result is not known raises ConversionNeededError; the engine releases the lock, calls the
-converter, and repeats the work from its start with the answer known.
+Stored state is read under the engine's lock, and external code is never called while that lock is held. Work
+that needs an unknown conversion result raises ConversionNeededError. The engine then releases the lock, calls
+the converter, and repeats the work from the start with the result in Known.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ from handloop_sandbox.wire.status import StatusError, failure
 
 Object = dict[str, Any]
 Answers = dict[bytes, "Object | str"]
-"""Keyed by question(): the converted object, or the reason why the conversion failed."""
+"""Maps the key from question() to the converted object, or to the reason why its conversion failed."""
 
 _TAKEN_OVER: Final = ("labels", "annotations")
 _encode = msgspec.json.Encoder().encode
 
 
 class ConversionNeededError(Exception):
-    """Not a failure but control flow: these objects have to be converted first."""
+    """The current work must be repeated after these objects have been converted. No error has occurred."""
 
     def __init__(self, conversion: WebhookConversion, objects: Sequence[Object], api_version: str) -> None:
-        super().__init__(f"{len(objects)} objects of {conversion.name} are needed as {api_version}")
+        super().__init__(f"{len(objects)} objects of {conversion.name} must be converted to {api_version}")
         self.conversion = conversion
         self.objects = objects
         self.api_version = api_version
 
 
 class ConversionFailedError(StatusError):
-    """An object cannot be converted; the request that needs it is refused (500)."""
+    """An object cannot be converted, so the server answers the request with a 500."""
 
     def __init__(self, message: str) -> None:
         super().__init__(failure(500, "", message))
@@ -44,9 +44,10 @@ class ConversionFailedError(StatusError):
 @dataclass(slots=True)
 class Known:
     """
-    The answers that the current work may use. Locks: the engine's lock is held.
+    The conversion results that the current work can use. Locks: the engine's lock is held.
 
-    filled holds, for the newest revision of each definition, the versions to which objects were converted.
+    filled maps each definition to its newest revision and the versions to which its objects have been
+    converted.
     """
 
     answers: Answers = field(default_factory=dict)
@@ -55,7 +56,7 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class WebhookConversion:
-    """The webhook of one definition, by name; revision is its uid and generation."""
+    """The conversion webhook of the definition `name`. revision is the definition's uid and generation."""
 
     name: str
     revision: tuple[str, int]
@@ -64,7 +65,7 @@ class WebhookConversion:
 
     @property
     def filled(self) -> set[str]:
-        """The versions to which objects were converted since the definition changed."""
+        """The versions to which objects have been converted since the definition changed."""
         revision, versions = self.known.filled.get(self.name, (None, set()))
         if revision != self.revision:
             versions = set()
@@ -73,9 +74,9 @@ class WebhookConversion:
 
     def convert(self, objects: Sequence[Object], api_version: str) -> list[Object]:
         """
-        Return objects in another version, which keep their metadata except for labels and annotations.
+        Return the objects in another API version. Only labels and annotations of their metadata can change.
 
-        Raises: ConversionNeededError with all objects whose result is not known, ConversionFailedError.
+        Raises: ConversionNeededError for all objects without a known result; ConversionFailedError.
         """
         questions = [question(self.name, obj, api_version) for obj in objects]
         known = self.known.answers
@@ -87,12 +88,12 @@ class WebhookConversion:
 
 
 def question(name: str, obj: Object, api_version: str) -> bytes:
-    """Return the key of an answer: definition, object (without its resourceVersion) and wanted version."""
+    """Return the key in Answers for converting an object (without its resourceVersion) to an API version."""
     return _encode((name, api_version, unversioned(obj)))
 
 
 def unversioned(obj: Object) -> Object:
-    """Return the stored object without its resourceVersion, as a converter gets it."""
+    """Return the stored object without its resourceVersion, as a converter receives it."""
     if "resourceVersion" not in obj.get("metadata", ()):
         return obj
     metadata = {key: value for key, value in obj["metadata"].items() if key != "resourceVersion"}

@@ -1,7 +1,7 @@
 """
-Checks of single fields that many kinds share, in Kubernetes' words.
+Validation of single fields that many kinds have in common, with Kubernetes' messages.
 
-The rules return the complaints about one value, in which path is the field's name.
+Each function returns the errors for one value; path is the field that they name.
 Follows: apimachinery pkg/util/validation, pkg/apis/meta/v1/validation and kubernetes
 pkg/apis/core/validation.
 """
@@ -32,7 +32,7 @@ _PERCENT: Final = re.compile(r"[0-9]+%")
 
 
 def part(obj: Object | None, *path: str) -> Mapping[str, Any]:
-    """Return the object at a path, or {} if there is none."""
+    """Return the nested object at a path, or {} if it does not exist."""
     found: Any = obj
     for name in path:
         found = (found or {}).get(name)
@@ -40,28 +40,28 @@ def part(obj: Object | None, *path: str) -> Mapping[str, Any]:
 
 
 def entries(obj: Object, name: str) -> Sequence[Any]:
-    """Return a list member, or () if absent."""
+    """Return the list in a field, or () if it is absent."""
     found = obj.get(name)
     return found if isinstance(found, list) else ()
 
 
 def sorted_map(found: Object) -> Object | None:
-    """Return a map as Go writes it, or None for an empty one."""
+    """Return a map in the key order in which Go prints it, or None if it is empty."""
     return dict(sorted(found.items())) or None
 
 
 def not_found_value(path: str, value: Any) -> Cause:
-    """Return the complaint that what the value names does not exist."""
+    """Return the error for a value that refers to something that does not exist."""
     return Cause("FieldValueNotFound", f"Not found: {quoted(str(value))}", path)
 
 
 def all_invalid(path: str, value: Any, complaints: Iterable[str]) -> list[Cause]:
-    """Return a cause for each complaint about a value."""
+    """Return a Cause for each problem with a value."""
     return [invalid_value(path, value, complaint) for complaint in complaints]
 
 
 def nonnegative(path: str, obj: Object, *members: str) -> list[Cause]:
-    """Return the complaints about negative members; absent ones are allowed."""
+    """Return the validation errors for negative fields. Absent fields are allowed."""
     return [
         invalid_value(f"{path}.{name}", obj[name], NEGATIVE)
         for name in members
@@ -70,25 +70,25 @@ def nonnegative(path: str, obj: Object, *members: str) -> list[Cause]:
 
 
 def one_of(path: str, value: Any, supported: Sequence[str]) -> list[Cause]:
-    """Return the complaint about an unsupported value. An empty value is treated as missing."""
+    """Return the error for a value that is unsupported, or missing because it is empty."""
     if not value:
         return [required(path)]
     return [] if value in supported else [not_supported(path, value, supported)]
 
 
 def named_by(path: str, value: Any, rule: Callable[[str], list[str]]) -> list[Cause]:
-    """Return the complaints about a name that must exist and follow a rule."""
+    """Return the validation errors for a required name. rule returns the problems with a name."""
     return all_invalid(path, value, rule(str(value))) if value else [required(path)]
 
 
 def port_number(path: str, value: Any) -> list[Cause]:
-    """Return the complaints about a port that is not from 1 to 65535."""
+    """Return the validation error for a port number that is not from 1 to 65535."""
     valid = isinstance(value, int) and 1 <= value <= MAX_PORT
     return [] if valid else [invalid_value(path, value, PORT_RANGE)]
 
 
 def port_name(name: str) -> list[str]:
-    """Return the complaints about a port's name, which must be an IANA service name."""
+    """Return the problems with a port's name, which must be a valid IANA service name."""
     found = []
     if len(name) > MAX_PORT_NAME:
         found.append(f"must be no more than {MAX_PORT_NAME} characters")
@@ -104,17 +104,17 @@ def port_name(name: str) -> list[str]:
 
 
 def port_number_or_name(path: str, value: Any) -> list[Cause]:
-    """Return the complaints about a port number or port name."""
+    """Return the validation errors for a port number or a port name."""
     return all_invalid(path, value, port_name(value)) if isinstance(value, str) else port_number(path, value)
 
 
 def immutable(path: str, new: Any, old: Any) -> list[Cause]:
-    """Return the complaint about a changed value of an immutable field."""
+    """Return the validation error for an immutable field if its value has changed."""
     return [] if new == old else [invalid_value(path, new, IMMUTABLE)]
 
 
 def int_or_percent(path: str, value: Any) -> list[Cause]:
-    """Return the complaints about a value that is neither a nonnegative number nor a percentage."""
+    """Return the error for a value that is neither a nonnegative number nor a percentage."""
     if isinstance(value, str):
         if _PERCENT.fullmatch(value):
             return []
@@ -129,20 +129,20 @@ def int_or_percent(path: str, value: Any) -> list[Cause]:
 
 
 def at_most_100_percent(path: str, value: Any) -> list[Cause]:
-    """Return the complaint about a percentage above 100. Numbers are not limited."""
+    """Return the error for a percentage above 100. Numbers are not limited."""
     percent = int(value[:-1]) if isinstance(value, str) and _PERCENT.fullmatch(value) else 0
     return [invalid_value(path, value, "must not be greater than 100%")] if percent > _WHOLE else []
 
 
 def amount(value: Any) -> int:
-    """Return the number in an int-or-percent, or 0 for anything else."""
+    """Return the integer in an int-or-percent value, or 0 for any other value."""
     if isinstance(value, int):
         return value
     return int(value[:-1]) if isinstance(value, str) and _PERCENT.fullmatch(value) else 0
 
 
 def labels(path: str, found: Object) -> list[Cause]:
-    """Return the complaints about the keys and values of labels, or of a node selector."""
+    """Return the validation errors for the keys and values of labels or of a node selector."""
     causes: list[Cause] = []
     for key, value in found.items():
         causes += all_invalid(path, key, names.qualified_name(key))
@@ -151,7 +151,7 @@ def labels(path: str, found: Object) -> list[Cause]:
 
 
 def label_selector(path: str, selector: Object | None) -> list[Cause]:
-    """Return the complaints about the labels and expressions of a label selector."""
+    """Return the validation errors for a label selector's labels and expressions."""
     if selector is None:
         return []
     causes = labels(f"{path}.matchLabels", selector.get("matchLabels") or {})
@@ -187,5 +187,5 @@ def difference(old: Object, new: Object) -> str:
 
 
 def is_valid_selector(selector: Object | None) -> bool:
-    """Return whether a selector's expressions can be evaluated."""
+    """Return whether a label selector is valid, so that it can be evaluated."""
     return not label_selector("", selector)

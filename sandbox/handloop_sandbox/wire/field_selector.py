@@ -1,4 +1,4 @@
-"""The field selectors of queries: the grammar of `grammar.fields`, with a 400 for errors."""
+"""Parses the field selectors of queries with `grammar.fields`, and raises StatusError 400 for errors."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from handloop_sandbox.wire.status import bad_request
 
 def parse(text: str) -> tuple[fields.FieldTerm, ...]:
     """
-    Return the terms of a selector, all of which must hold; () selects everything.
+    Return a selector's terms. An object must satisfy all of them; () selects every object.
 
-    Raises: StatusError 400 with the server's words.
+    Raises: StatusError 400 with the server's message.
     """
     try:
         return fields.parse_fields(text)
@@ -21,7 +21,7 @@ def parse(text: str) -> tuple[fields.FieldTerm, ...]:
 
 
 def check_supported(terms: tuple[fields.FieldTerm, ...], resource: ServedResource) -> None:
-    """Refuse (400) fields that cannot be used to select this kind."""
+    """Raise a StatusError 400 if a selector uses a field that this kind does not support."""
     own, scope = resource.selectable_fields, resource.namespaced
     try:
         fields.check_offered(terms, own, kind=resource.kind, namespaced=scope, custom=resource.custom)

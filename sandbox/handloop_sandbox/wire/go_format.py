@@ -1,4 +1,4 @@
-"""Values as Go's `%v` prints them in messages."""
+"""Formats values as Go's `%v` prints them in messages."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def go_value(value: Any) -> str:
-    """`map[a:1 b:[x y]]`, `<nil>`, `true`: decoded JSON as fmt prints it, keys sorted."""
+    """Return decoded JSON as Go's fmt prints it, with sorted keys: `map[a:1 b:[x y]]`, `<nil>`, `true`."""
     if value is None:
         return "<nil>"
     if isinstance(value, bool):
@@ -20,7 +20,7 @@ def go_value(value: Any) -> str:
 
 
 def go_float(value: float) -> str:
-    """Return a float64 as `%v` prints it: `1.5`, `2`, `1e+06`, `1e-07`."""
+    """Return a float64 as Go's `%v` prints it: `1.5`, `2`, `1e+06`, `1e-07`."""
     sign, digits, exponent = Decimal(repr(value)).normalize().as_tuple()
     if not isinstance(exponent, int):
         return {"F": "-Inf" if sign else "+Inf"}.get(exponent, "NaN")
@@ -32,13 +32,13 @@ def go_float(value: float) -> str:
     return f"{'-' if sign else ''}{mantissa}e{'-' if scientific < 0 else '+'}{abs(scientific):02d}"
 
 
-# This is strconv.FormatFloat(x, 'g', -1): numbers with exponents outside these are written in scientific
+# As in strconv.FormatFloat(x, 'g', -1), numbers with exponents outside this range are printed in scientific
 # notation.
 _LEAST_PLAIN, _MOST_PLAIN = -4, 5
 
 
 def go_type(value: Any) -> str:
-    """Return the Go type of decoded JSON: `map[string]interface {}`, `string`, ..."""
+    """Return the Go type of a decoded JSON value: `map[string]interface {}`, `string`, ..."""
     kinds = {
         dict: "map[string]interface {}",
         list: "[]interface {}",
@@ -54,5 +54,5 @@ _HTML = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
 
 
 def escaped(json_text: str) -> str:
-    """Return JSON as Go's encoder writes it, which is safe inside HTML."""
+    """Return JSON with `<`, `>` and `&` escaped, as Go's encoder writes it."""
     return json_text.translate(_HTML)

@@ -1,8 +1,8 @@
 """
 Go's error messages for strings that are not IP addresses.
 
-Follows: Go net/netip (ParseAddr). Python's ipaddress decides whether a string is valid; this module finds the
-message.
+Python's ipaddress decides whether a string is valid; this module finds Go's message for an invalid one.
+Follows: Go net/netip (ParseAddr).
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ _LONGEST_OCTET: Final = 3
 
 
 class _NoAddressError(ValueError):
-    """A message and, if known, the rest of the string from the error on."""
+    """A string is not an IP address. The message ends with the unparsed rest of the string, if known."""
 
     def __init__(self, why: str, at: str = "") -> None:
         super().__init__(f"{why} (at {quoted(at)})" if at else why)
 
 
 def address_problem(text: str) -> str:
-    """Return the problem with a text that ipaddress refuses, such as `ParseAddr("x"): unable to parse IP`."""
+    """Return Go's error for a string that ipaddress rejects, such as `ParseAddr("x"): unable to parse IP`."""
     try:
         _parse(text)
     except _NoAddressError as error:
@@ -106,7 +106,7 @@ def _group_length(rest: str) -> int:
 
 
 def _after_group(rest: str) -> str:
-    """Return the rest of the string after a group's colon."""
+    """Return the rest of an IPv6 address after the colon that ends a group."""
     if rest and not rest.startswith(":"):
         raise _NoAddressError("unexpected character, want colon", rest)
     if rest == ":":

@@ -1,5 +1,5 @@
 """
-JSON as Go handles it: messages for syntax errors, duplicate members, unpaired surrogates.
+JSON as Go parses it: syntax error messages, duplicate members, unpaired surrogates.
 
 Follows: encoding/json scanner.go (error texts), decode.go (unquote), sigs.k8s.io/json (duplicate fields).
 """
@@ -26,32 +26,32 @@ _ESCAPE: Final = re.compile(
     r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)",
     re.DOTALL,
 )
-"""One escape, or a surrogate pair; the group is an unpaired surrogate."""
+"""Matches an escape or a surrogate pair. The group captures an unpaired surrogate."""
 
 
 class JSONError(ValueError):
-    """A string is not JSON; the message is Go's."""
+    """A string is not valid JSON. The message is Go's."""
 
 
 class RangeError(ValueError):
-    """A number is not a float64; the message is Go's, except for the name of the target."""
+    """A number does not fit into a float64. The message is Go's, except for the name of the target."""
 
 
 class Overflown(float):
-    """A number outside float64's range. A type that parses the digits itself may still accept it."""
+    """A number outside float64's range. A type that parses the digits itself can still accept it."""
 
     text: str = ""
 
 
 class _Duplicated(dict[str, Any]):
-    """An object in which the named members occur more than once; the last occurrence is used."""
+    """An object in which the members in names occur more than once. It contains their last values."""
 
     names: tuple[str, ...] = ()
 
 
 def parse(text: str) -> Any:
     """
-    Return a value from its text.
+    Return the value of a JSON text.
 
     Raises: JSONError.
     """
@@ -63,7 +63,7 @@ def parse(text: str) -> Any:
 
 def parse_noting_duplicates(text: str) -> tuple[Any, list[str]]:
     """
-    Return a value, and the paths of members that occur more than once.
+    Return the value of a JSON text, and the paths of the members that occur more than once.
 
     Raises: JSONError.
     """
@@ -93,7 +93,7 @@ def parse_noting_duplicates(text: str) -> tuple[Any, list[str]]:
 
 
 def syntax_error(text: str) -> str:
-    """Return Go's error message for a string that is not JSON."""
+    """Return Go's error message for a string that is not valid JSON."""
     try:
         scanner = _Scanner(text)
         scanner.value(0)
@@ -105,7 +105,7 @@ def syntax_error(text: str) -> str:
 
 def unstructured(value: Any) -> Any:
     """
-    Return a value as Go keeps it in an interface{}: a number that is not an int64 becomes a float64.
+    Return a value as Go stores it in an interface{}: numbers outside int64 become float64.
 
     Raises: RangeError.
     """
@@ -121,7 +121,7 @@ def unstructured(value: Any) -> Any:
 
 
 def has_odd_numbers(text: bytes) -> bool:
-    """Return whether a text may contain numbers that unstructured() changes or refuses."""
+    """Return whether a JSON text may contain numbers that unstructured() changes or rejects."""
     return _ODD_NUMBER.search(text) is not None
 
 
@@ -133,7 +133,11 @@ def _as_float(value: int) -> float:
 
 
 def _number(text: str) -> float:
-    """Return the value of a number with a fraction or exponent. Go writes whole ones back without a point."""
+    """
+    Return the value of a number with a fraction or exponent.
+
+    A whole number becomes an int, because Go writes it without a decimal point.
+    """
     number = float(text)
     if math.isinf(number):
         number = Overflown(number)
@@ -143,14 +147,14 @@ def _number(text: str) -> float:
 
 
 def _shortest(number: float) -> float:
-    """Return a whole float64 as an int: the fewest digits that identify it, followed by zeros."""
+    """Return a whole float64 as an int with the fewest significant digits that identify it."""
     if not number.is_integer() or abs(number) >= _WHOLE_LIMIT:
         return number
     return int(number) if abs(number) < _INT64 else int(Decimal(repr(number)))
 
 
 def _whole_pairs(text: str) -> str:
-    """Return a text with unpaired surrogates replaced by U+FFFD."""
+    """Return a JSON text in which unpaired surrogates are replaced by U+FFFD."""
     if _SURROGATE.search(text) is None:
         return text
     return _ESCAPE.sub(lambda found: "\\ufffd" if found[1] else found[0], text)
@@ -171,7 +175,7 @@ def _plain(value: Any, path: str, paths: list[str]) -> Any:
 
 
 class _Scanner:
-    """Scans a string that a parser has refused, up to the error."""
+    """A scanner that finds the error in a string that the JSON parser has rejected."""
 
     def __init__(self, text: str) -> None:
         self._text = text

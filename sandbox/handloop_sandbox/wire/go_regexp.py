@@ -1,7 +1,7 @@
 """
-Go's regular expressions, implemented with RE2, which has the same syntax and also takes linear time.
+Go's regular expressions, implemented with RE2, which has the same syntax and also runs in linear time.
 
-Patterns that Go refuses are refused with Go's message.
+A pattern that Go rejects raises PatternError with Go's message.
 Follows: regexp/syntax (parse.go), Regexp.FindAllString.
 """
 
@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 _LONGEST: Final = 10_000
-"""For longer patterns, RE2's time and memory can grow faster than the pattern."""
+"""The maximum length of a pattern. Above it, RE2's time and memory can grow faster than the length."""
 
 _WORDS: Final = {
     "missing ]": "missing closing ]",
@@ -25,16 +25,16 @@ _WORDS: Final = {
     "invalid named capture group": "invalid named capture",
     "pattern too large - compile failed": "expression too large",
 }
-"""RE2's complaints for which Go has different words, and these words."""
+"""RE2's error messages that differ from Go's, with Go's messages."""
 
 
 class PatternError(ValueError):
-    """A string is not a regular expression; the message is Go's."""
+    """A string is not a valid regular expression. The message is Go's."""
 
 
 @lru_cache(maxsize=256)
 def _compiled(pattern: str) -> Any:
-    """Return a compiled pattern without captures, which nobody reads and which can take quadratic time."""
+    """Compile a pattern without captures, which are not used and which can take quadratic time."""
     import re2  # noqa: PLC0415 - no wheel for free-threaded Python; most kinds have no patterns
 
     if len(pattern) > _LONGEST:
@@ -49,12 +49,12 @@ def _compiled(pattern: str) -> Any:
 
 
 def check(pattern: str) -> None:
-    """Check that Go accepts a pattern. Raises: PatternError."""
+    """Check that a pattern is valid in Go. Raises: PatternError."""
     _compiled(pattern)
 
 
 def matches(pattern: str, text: str) -> bool:
-    """Return whether a pattern is found in a text. Raises: PatternError."""
+    """Return whether any part of a string matches a pattern. Raises: PatternError."""
     return _compiled(pattern).search(text) is not None
 
 
@@ -68,9 +68,9 @@ def find_all(pattern: str, text: str) -> Iterator[str]:
 
 
 def _told(complaint: str, pattern: str) -> str:
-    """Return RE2's complaint in Go's words, with the place in backquotes."""
+    """Translate RE2's error message into Go's, with the offending part of the pattern in backquotes."""
     words, _, place = complaint.partition(": ")
-    if place in ("(?<=", "(?<!"):  # to Go, this starts a group name
+    if place in ("(?<=", "(?<!"):  # in Go, this starts a group name
         rest = pattern[pattern.index(place) :]
         return f"invalid named capture: `{rest[: rest.find('>') + 1] or rest}`"
     return f"{_WORDS.get(words, words)}: `{place}`"

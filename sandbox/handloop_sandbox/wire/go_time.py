@@ -14,7 +14,7 @@ from typing import Final
 SECONDS: Final = "2006-01-02T15:04:05Z07:00"
 MICROS: Final = "2006-01-02T15:04:05.000000Z07:00"
 
-# (Go's name for the element, its pattern)
+# pairs of Go's name for an element and its pattern
 _ELEMENTS: Final = (
     ("2006", re.compile(r"\d{4}")),
     ("-", re.compile("-")),
@@ -39,12 +39,12 @@ _RANGES: Final = (("month", 1, 12), ("day", 1, 31), ("hour", 0, 23), ("minute", 
 
 
 class TimeError(ValueError):
-    """A string is not a time; the message is Go's."""
+    """A string is not a valid time. The message is Go's."""
 
 
 def parse(text: str, layout: str = SECONDS) -> datetime:
     """
-    Return the time in a text.
+    Parse a time as Go does.
 
     Raises: TimeError.
     """
@@ -70,9 +70,9 @@ def parse(text: str, layout: str = SECONDS) -> datetime:
 
 @lru_cache(maxsize=4096)  # clients send the same few times repeatedly
 def canonical(text: str, *, micros: bool) -> str:
-    """Return a time in the server's form. Raises: TimeError."""
+    """Return a time in the form in which the server writes it. Raises: TimeError."""
     if _WRITTEN[micros].fullmatch(text) and _is_moment(text):
-        return text  # fast, because each renewal of a Lease has two uncached times
+        return text  # a fast path: each Lease renewal contains two times that are not cached
     moment = parse(text, MICROS if micros else SECONDS)
     return written(moment, micros=micros)
 
@@ -86,19 +86,19 @@ def _is_moment(text: str) -> bool:
 
 
 def written(moment: datetime, *, micros: bool = False) -> str:
-    """Return a time as text, in UTC with a Z."""
+    """Return a time as RFC 3339 text in UTC, with a Z."""
     moment = moment.astimezone(UTC)
     text = f"{moment:%Y-%m-%dT%H:%M:%S}"
     return f"{text.rjust(19, '0')}.{moment.microsecond:06d}Z" if micros else f"{text.rjust(19, '0')}Z"
 
 
 def from_unix(seconds: float, *, micros: bool = False) -> str:
-    """Return unix seconds as a time in the server's form."""
+    """Return a Unix time, in seconds, in the form in which the server writes it."""
     return written(datetime.fromtimestamp(seconds, UTC), micros=micros)
 
 
 def to_unix(text: str) -> float:
-    """Return a time, with or without a fraction, as unix seconds. Raises: TimeError."""
+    """Return a time, with or without a fraction, as Unix seconds. Raises: TimeError."""
     return parse(text).timestamp()
 
 

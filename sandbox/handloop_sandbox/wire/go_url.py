@@ -1,5 +1,5 @@
 """
-Request URLs as Go reads them: absolute ones, and paths. A `#` does not start a fragment.
+Request URLs as Go parses them: absolute URLs or paths. A `#` does not start a fragment.
 
 Follows: Go 1.26 net/url (ParseRequestURI).
 """
@@ -26,7 +26,7 @@ class GoUrl(NamedTuple):
     """
     The parts of a URL.
 
-    host includes the port but no user. For `scheme:text`, all but the scheme is empty.
+    host includes the port but not the user. For a URL such as `mailto:user`, host and path are empty.
     """
 
     scheme: str
@@ -36,7 +36,7 @@ class GoUrl(NamedTuple):
 
     @property
     def port(self) -> str:
-        """The port's digits, or "" if there is no port."""
+        """The digits of the port, or "" if the URL has no port."""
         return self.host.rpartition(":")[2] if re.search(r":[0-9]*$", self.host) else ""
 
     @property
@@ -46,7 +46,7 @@ class GoUrl(NamedTuple):
 
 
 def parse_request_url(text: str) -> GoUrl:
-    """Return the parts of a URL. Raises: ValueError with Go's message, without the function's name."""
+    """Parse a URL. Raises: ValueError with Go's message, without the function's name."""
     if _CONTROL.search(text):
         raise ValueError("net/url: invalid control character in URL")
     if not text:
@@ -93,7 +93,7 @@ def _checked_host(scheme: str, host: str) -> str:
 
 
 def _checked_literal(host: str) -> str:
-    """Check an address in brackets, which may have a zone after %25."""
+    """Return a host in brackets after checking it. Its address can have a zone after `%25`."""
     name, bracket, port = host[1:].rpartition("]")
     if not bracket:
         raise ValueError("missing ']' in host")
@@ -123,7 +123,7 @@ def _check_host_characters(host: str) -> None:
 
 
 def _check_escapes(text: str) -> list[str]:
-    """Return the percent escapes in a text. Raises: ValueError if one is invalid."""
+    """Return the percent escapes in a string. Raises: ValueError if one is invalid."""
     found = list(_ESCAPE.finditer(text))
     for each in found:
         if each[1] is None:

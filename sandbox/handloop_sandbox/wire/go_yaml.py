@@ -2,9 +2,9 @@
 YAML as Go reads it into JSON: the first document, with go-yaml's plain scalars and errors.
 
 Dates and `12:30` stay strings, `y` and `n` are booleans, and `1e3` and `0o10` are numbers. Unknown tags are
-ignored. `check_bounds` refuses a string before it is parsed, because the parser recurses on the C stack as
-deeply as the text is nested, and aliases repeat a value that is written only once. The limits are like those
-of go-yaml, but much lower.
+ignored. `check_bounds` rejects expensive documents before they are parsed: the parser recurses on the C stack
+as deeply as the document is nested, and each alias repeats a value that is written only once. The limits are
+like those of go-yaml, but much lower.
 Follows: sigs.k8s.io/yaml (goyaml.v2 resolve.go, decode.go).
 """
 
@@ -27,14 +27,14 @@ _PARSER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class TooMuchError(ValueError):
-    """A text is nested too deeply, or expands to far more than its size."""
+    """A document is nested too deeply, or its aliases expand to far more than its size."""
 
 
 def check_bounds(text: str) -> None:
     """
-    Refuse a string that would be too expensive to parse. Strings that cannot be expensive are not examined.
+    Reject a document that would be too expensive to parse. Small and simple ones are not examined.
 
-    Raises: TooMuchError; yaml.YAMLError for other errors.
+    Raises: TooMuchError; yaml.YAMLError if the document is not YAML.
     """
     harmless = len(text) <= _HARMLESS_BYTES and "*" not in text
     if harmless and sum(text.count(mark) for mark in _NESTING) <= _HARMLESS_MARKS:
@@ -66,7 +66,7 @@ def check_bounds(text: str) -> None:
 
 
 DUPLICATES: Final = "yaml: unmarshal errors:\n"
-"""The beginning of the message about duplicate keys."""
+"""The first line of the error message about duplicate keys."""
 
 _TAG: Final = "tag:yaml.org,2002:"
 INTEGER: Final = re.compile(r"[-+]?(?:0[bB][01_]+|0[xX][0-9a-fA-F_]+|0[oO]?[0-7_]+|0|[1-9][0-9_]*)$")
@@ -78,24 +78,24 @@ _MAX_WHOLE: Final = 1e21
 
 
 class YAMLError(ValueError):
-    """A string is not YAML, or has a value that JSON cannot express; the message is Go's."""
+    """A string is not valid YAML, or has a value that JSON cannot express. The message is Go's."""
 
 
 class Parsed(NamedTuple):
-    """A JSON value, and a line for each duplicate key."""
+    """A document's JSON value, and a message for each duplicate key."""
 
     value: Any
     duplicates: tuple[str, ...]
 
     @property
     def problem(self) -> str:
-        """The message of strict decoding about duplicate keys, or "" if there are none."""
+        """Strict decoding's error message about duplicate keys, or "" if all keys are unique."""
         return DUPLICATES + "\n".join(f"  {line}" for line in self.duplicates) if self.duplicates else ""
 
 
 def parse(text: str) -> Parsed:
     """
-    Return the first document of a text.
+    Parse the first document of a YAML text.
 
     Raises: YAMLError.
     """
@@ -116,7 +116,7 @@ def parse(text: str) -> Parsed:
 
 
 def _told(error: yaml.YAMLError, text: str) -> str:
-    """Return the problem with the line number as go-yaml counts lines."""
+    """Return the error message of go-yaml, with lines numbered as go-yaml counts them."""
     if not isinstance(error, yaml.MarkedYAMLError) or error.problem_mark is None:
         return str(error)
     mark = error.problem_mark
@@ -133,10 +133,10 @@ def _told(error: yaml.YAMLError, text: str) -> str:
 
 
 class _Loader(_PARSER):  # type: ignore[misc]  # the C loader when there is one
-    """The safe loader, with Go's scalars, and with strings as keys."""
+    """The safe YAML loader, but with Go's scalars and with strings as keys."""
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[str, Any]:  # noqa: FBT001, FBT002 - PyYAML's
-        """Return a mapping, in which `1` and `true` are different keys."""
+        """Return a mapping with string keys, in which `1` and `true` stay different keys."""
         self.flatten_mapping(node)
         return {
             _key(self.construct_object(key, deep=True), value): self.construct_object(value, deep=deep)
@@ -167,7 +167,7 @@ def _float(loader: Any, node: Any) -> int | float | str:
 
 
 def _whole(value: float, text: str) -> int | float | str:
-    """Return the value as an int if it is whole. A number outside float64's range stays a string."""
+    """Return a float as an int if it is whole. A number outside float64's range stays a string."""
     if math.isinf(value):
         return text
     return int(value) if value.is_integer() and abs(value) < _MAX_WHOLE else value
@@ -178,7 +178,7 @@ def _binary(loader: Any, node: Any) -> str:
 
 
 def _untagged(loader: Any, suffix: str, node: Any) -> Any:
-    """Return the value of a node with an unknown tag, which is ignored."""
+    """Return the value of a node whose tag is unknown, and ignore the tag."""
     del suffix
     if isinstance(node, yaml.MappingNode):
         return loader.construct_mapping(node, deep=True)
@@ -211,7 +211,7 @@ def _key(key: Any, value: Any) -> str:
 
 
 def _duplicates(node: Any) -> Iterator[str]:
-    """Yield the lines about duplicate keys in decoding order, in which those inside a value come first."""
+    """Yield a message for each duplicate key; those in a nested value come before the value's own key."""
     if isinstance(node, yaml.SequenceNode):
         for entry in node.value:
             yield from _duplicates(entry)

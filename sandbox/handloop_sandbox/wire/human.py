@@ -1,5 +1,5 @@
 """
-Durations as kubectl prints them, with up to two units, and coarser as they grow.
+Durations as kubectl prints them, with at most two units. Longer durations are less precise.
 
 Follows: apimachinery pkg/util/duration/duration.go (HumanDuration), cli-runtime and printers' age columns.
 """
@@ -13,7 +13,11 @@ _MINUTE, _HOUR, _DAY, _YEAR = 60, 3600, 86400, 86400 * 365
 
 
 def human_duration(seconds: float) -> str:
-    """`63s`, `4m12s`, `27m`, `5h`, `3d4h`, `400d`, `2y35d`; `0s` for less than two seconds in the future."""
+    """
+    Return a duration such as `63s`, `4m12s`, `27m`, `3d4h` or `2y35d`.
+
+    A duration of -2 seconds or less is `<invalid>`.
+    """
     if seconds <= -2:  # noqa: PLR2004  tolerates skewed clocks
         return "<invalid>"
     whole = max(int(seconds), 0)
@@ -56,7 +60,7 @@ def _pair(large: int, large_unit: str, small: int, small_unit: str) -> str:
 
 
 def age(timestamp: object, now: float) -> str:
-    """Return the age of an RFC 3339 time, `<unknown>` if there is none, `<invalid>` if it is malformed."""
+    """Return the age of an RFC 3339 time: `<unknown>` if it is missing, `<invalid>` if it is malformed."""
     if not timestamp:
         return UNKNOWN
     try:

@@ -1,4 +1,4 @@
-"""Reads YAML as kubectl does, which converts it to JSON, so there are no aliases and keys are strings."""
+"""Reads YAML as kubectl does: converted to JSON, with string keys and without aliases."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ import yaml
 from handloop_sandbox.grammar.yaml_text import from_yaml
 
 _MAX_PARTS: Final = 1_000_000
-"""The most parts that a text may have. Objects that a server accepts have fewer."""
+"""The maximum number of values in a text. Objects that a server accepts contain fewer."""
 
 
 def json_documents(text: str) -> list[Any]:
     """
-    Return the documents of a text, with None for an empty document.
+    Return the documents of a YAML text, with None for an empty document.
 
-    Raises: ValueError for a text that is not YAML, cannot be expressed in JSON, or repeats aliases too much.
+    Raises: ValueError if the text is not YAML, cannot be expressed in JSON, or expands too much through
+    aliases.
     """
     try:
         documents = from_yaml(text)
@@ -25,14 +26,14 @@ def json_documents(text: str) -> list[Any]:
             return list(json.loads(json.dumps(documents)))
     except (yaml.YAMLError, TypeError, RecursionError) as error:
         raise ValueError(str(error)) from error
-    raise ValueError("its aliases repeat too much")
+    raise ValueError("its aliases expand to too many values")
 
 
 def _size(value: Any, known: dict[int, int]) -> int:
     """
-    Return how many parts a document has if its aliases are expanded.
+    Return the number of values in a document after expanding its aliases.
 
-    Raises: ValueError for an endless one.
+    Raises: ValueError if an alias refers to a value that contains it.
     """
     if not isinstance(value, list | dict):
         return 1
@@ -41,5 +42,5 @@ def _size(value: Any, known: dict[int, int]) -> int:
         parts = value.values() if isinstance(value, dict) else value
         known[id(value)] = 1 + sum(_size(part, known) for part in parts)
     if known[id(value)] < 0:
-        raise ValueError("an alias is in its own anchor")
+        raise ValueError("an alias refers to a value that contains it")
     return known[id(value)]

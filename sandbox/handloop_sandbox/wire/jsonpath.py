@@ -1,8 +1,8 @@
 """
 JSONPath as printer columns use it: members, indices, slices, wildcards, recursive descent and filters.
 
-Follows: client-go util/jsonpath (jsonpath.go, parser.go). Differs: no unions of members (`['a','b']`), no
-`range`.
+Follows: client-go util/jsonpath (jsonpath.go, parser.go). Differs: unions of members (`['a','b']`) and
+`range` are not supported.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _NUMBER = re.compile(r"-?\d+(\.\d+)?")
 
 
 class JSONPathError(ValueError):
-    """The text is not a path that this server supports."""
+    """A string is not a JSONPath that this server supports."""
 
 
 class Path(NamedTuple):
@@ -42,7 +42,7 @@ class Path(NamedTuple):
     steps: tuple[Step, ...]
 
     def find(self, value: Any) -> list[Any]:
-        """Return every value at the path, or [] if members are missing."""
+        """Return every value at the path, or [] if a member is missing."""
         found = [value]
         for step in self.steps:
             found = [child for parent in found for child in step(parent)]
@@ -52,7 +52,7 @@ class Path(NamedTuple):
 @lru_cache(maxsize=1024)
 def parse(text: str) -> Path:
     """
-    Return the path in a text such as `.status.conditions[?(@.type=="Ready")].status`.
+    Parse a JSONPath such as `.status.conditions[?(@.type=="Ready")].status`.
 
     Raises: JSONPathError.
     """
@@ -137,7 +137,7 @@ def _entries(value: Any) -> Iterable[Any]:
 
 
 def _operand(text: str) -> Callable[[Any], list[Any]]:
-    """One side of a comparison, as a function that turns an entry into a list of up to one value."""
+    """Return a function that maps an entry to the value of one side of a comparison, as a list."""
     text = text.strip()
     if text.startswith(("@", "$")):
         path = parse(text)
@@ -167,7 +167,7 @@ _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
 
 
 def _holds(compare: Callable[[Any, Any], bool], left: list[Any], right: list[Any]) -> bool:
-    """Compare two sides. Only values of the same kind can be compared, and missing ones never can."""
+    """Compare the two sides of a filter. A missing value, or a value of another kind, never matches."""
     if not left or not right:
         return False
     numbers = all(

@@ -1,8 +1,8 @@
 """
 Label selectors in queries, and LabelSelectors in objects.
 
-A query's selector has the grammar of `grammar.labels` and is refused in the server's words. A
-LabelSelector has matchLabels and matchExpressions.
+A query's selector has the grammar of `grammar.labels`, and errors are a StatusError 400 with the server's
+message. A LabelSelector has matchLabels and matchExpressions.
 Follows: apimachinery pkg/labels, pkg/apis/meta/v1/helpers.go.
 """
 
@@ -19,9 +19,9 @@ LabelPredicate = Callable[[Mapping[str, str]], bool]
 
 def parse(text: str) -> tuple[Requirement, ...]:
     """
-    Return the requirements of a selector, all of which must hold; () selects everything.
+    Return a selector's requirements. Labels must satisfy all of them; () selects everything.
 
-    Raises: StatusError 400 with the server's words.
+    Raises: StatusError 400 with the server's message.
     """
     try:
         return parse_selector(text).requirements
@@ -30,7 +30,7 @@ def parse(text: str) -> tuple[Requirement, ...]:
 
 
 def predicate(requirements: tuple[Requirement, ...]) -> LabelPredicate | None:
-    """Return a function that tells whether labels are selected, or None if all are."""
+    """Return a function that checks whether labels are selected, or None if all labels are."""
     if not requirements:
         return None
     if len(requirements) == 1:
@@ -39,7 +39,7 @@ def predicate(requirements: tuple[Requirement, ...]) -> LabelPredicate | None:
 
 
 def matches(selector: Mapping[str, Any] | None, labels: Mapping[str, str] | None) -> bool:
-    """Return whether labels satisfy a LabelSelector. None selects nothing, and an empty one everything."""
+    """Return whether a LabelSelector selects labels. None selects nothing; an empty one, everything."""
     if selector is None:
         return False
     labels = labels or {}
@@ -55,7 +55,7 @@ def is_everything(selector: Mapping[str, Any] | None) -> bool:
 
 
 def text(selector: Mapping[str, Any] | None) -> str:
-    """Return a LabelSelector, or a ReplicationController's plain map, as a query, or "" if there is none."""
+    """Return a LabelSelector, or a ReplicationController's map of labels, as a query string."""
     selector = selector or {}
     if "matchLabels" not in selector and "matchExpressions" not in selector:
         selector = {"matchLabels": selector}

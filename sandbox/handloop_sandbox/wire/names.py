@@ -1,7 +1,7 @@
 """
-The rules of names, label keys and label values, with the server's complaints.
+The rules for names, label keys and label values, with the server's error messages.
 
-Every function returns the list of its complaints about a text.
+Every function returns a list of messages about a string, which is empty if the string is valid.
 Follows: apimachinery pkg/util/validation/validation.go.
 """
 
@@ -49,7 +49,7 @@ _QUALIFIED_EXAMPLES: Final = ("MyName", "my.name", "123-abc")
 
 
 def regex_error(text: str, pattern: str, *examples: str) -> str:
-    """Return the text with the examples and the pattern, as validation.RegexError combines them."""
+    """Return a message with examples and the pattern, like validation.RegexError."""
     if not examples:
         return f"{text} (regex used for validation is '{pattern}')"
     shown = " or ".join(f"'{example}', " for example in examples)
@@ -57,7 +57,7 @@ def regex_error(text: str, pattern: str, *examples: str) -> str:
 
 
 def dns_1123_label(value: str) -> list[str]:
-    """Check a lower-case label of up to 63 characters."""
+    """Check a DNS-1123 label: lower-case, at most 63 characters."""
     problems = [] if len(value) <= MAX_LABEL else [f"must be no more than {MAX_LABEL} characters"]
     if not _LABEL.fullmatch(value) and _SUBDOMAIN.fullmatch(value):
         problems.append("must not contain dots")
@@ -67,7 +67,7 @@ def dns_1123_label(value: str) -> list[str]:
 
 
 def dns_1123_subdomain(value: str) -> list[str]:
-    """Check dot-separated lower-case labels of up to 253 characters."""
+    """Check a DNS-1123 subdomain: dot-separated lower-case labels, at most 253 characters."""
     problems = [] if len(value) <= MAX_SUBDOMAIN else [f"must be no more than {MAX_SUBDOMAIN} characters"]
     if not _SUBDOMAIN.fullmatch(value):
         problems.append(regex_error(_SUBDOMAIN_TEXT, _SUBDOMAIN_FORMAT, "example.com"))
@@ -75,7 +75,7 @@ def dns_1123_subdomain(value: str) -> list[str]:
 
 
 def dns_1035_label(value: str) -> list[str]:
-    """Check a lower-case label that starts with a letter."""
+    """Check a DNS-1035 label: lower-case, starting with a letter, at most 63 characters."""
     problems = [] if len(value) <= MAX_LABEL else [f"must be no more than {MAX_LABEL} characters"]
     if not _DNS_1035.fullmatch(value):
         problems.append(regex_error(_DNS_1035_TEXT, _DNS_1035_FORMAT, "my-name", "abc-123"))
@@ -83,14 +83,14 @@ def dns_1035_label(value: str) -> list[str]:
 
 
 def path_segment(value: str) -> list[str]:
-    """Check anything that can be one segment of a path."""
+    """Check a name that becomes one segment of a URL path."""
     if value in (".", ".."):
         return [f"may not be '{value}'"]
     return [f"may not contain '{part}'" for part in ("/", "%") if part in value]
 
 
 def label_value(value: str) -> list[str]:
-    """Check the value of a label."""
+    """Check a label value."""
     problems = [] if len(value) <= MAX_LABEL else [f"must be no more than {MAX_LABEL} bytes"]
     if not _LABEL_VALUE.fullmatch(value):
         problems.append(regex_error(_LABEL_VALUE_TEXT, _LABEL_VALUE_FORMAT, "MyValue", "my_value", "12345"))
@@ -98,7 +98,7 @@ def label_value(value: str) -> list[str]:
 
 
 def qualified_name(value: str) -> list[str]:
-    """Check the key of a label, annotation or finalizer: a name, optionally after `domain/`."""
+    """Check a label key, annotation key or finalizer, which can have a `domain/` prefix."""
     parts = value.split("/")
     if len(parts) > 2:  # noqa: PLR2004 - prefix and name
         text = regex_error(f"a valid label key {_QUALIFIED_TEXT}", _QUALIFIED_FORMAT, *_QUALIFIED_EXAMPLES)

@@ -1,7 +1,7 @@
 """
-Content negotiation: the Accept header and the server's media types determine the form of an answer.
+Content negotiation: chooses the form of a response from the Accept header.
 
-Follows: apiserver pkg/endpoints/handlers/negotiation (media types, `as`, `g`, `v`), go-restful's own check
+Follows: apiserver pkg/endpoints/handlers/negotiation (media types, `as`, `g`, `v`), and go-restful's check
 for the routes of built-in kinds.
 """
 
@@ -32,7 +32,7 @@ _SAFE_DUMPER: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 
 class AnswerShape(StrEnum):
-    """The part of an object that an answer contains."""
+    """The representation of an object in a response."""
 
     OBJECT = ""
     TABLE = "Table"
@@ -41,7 +41,7 @@ class AnswerShape(StrEnum):
 
 
 class Form(NamedTuple):
-    """The form of an answer: its shape (with the meta.k8s.io version) and its encoding."""
+    """The form of a response: its shape, the shape's meta.k8s.io version, and its encoding."""
 
     shape: AnswerShape = AnswerShape.OBJECT
     version: str = "v1"
@@ -75,10 +75,10 @@ PLAIN: Final = Form()
 
 
 class _Dumper(_SAFE_DUMPER):  # type: ignore[misc]  # the C dumper when there is one
-    """YAML as Go writes it, with double quotes around strings that would be read as another type."""
+    """A YAML dumper that writes like Go, with double quotes around strings that look like another type."""
 
     def ignore_aliases(self, data: Any) -> bool:
-        """Return True, so that equal parts are repeated and not written as aliases."""
+        """Return True, so that equal values are written out instead of becoming aliases."""
         del data
         return True
 
@@ -106,7 +106,7 @@ class Clause:
     quality: float
 
     def accepts(self, media_type: str) -> bool:
-        """Return whether the clause covers a media type."""
+        """Return whether this clause accepts a media type."""
         if self.media_type in ("*/*", media_type):
             return True
         major, _, minor = self.media_type.partition("/")
@@ -115,7 +115,7 @@ class Clause:
 
 @lru_cache(maxsize=256)  # clients send the same few headers with every request
 def clauses(accept: str) -> tuple[Clause, ...]:
-    """Return the clauses of an Accept header, best first."""
+    """Return the clauses of an Accept header, in descending order of quality."""
     found = [_clause(part) for part in accept.split(",") if part.strip()]
     return tuple(sorted(found, key=lambda clause: -clause.quality))
 
@@ -123,10 +123,10 @@ def clauses(accept: str) -> tuple[Clause, ...]:
 @lru_cache(maxsize=512)
 def negotiate(accept: str, *, pretty: str | None, watch: bool, resource: ServedResource | None) -> Form:
     """
-    Return the form of an answer about objects.
+    Return the form of a response that contains objects.
 
-    Args: pretty is the query parameter. resource is None for a document that is not about one.
-    Raises: StatusError 406.
+    Args: pretty is the query parameter; resource is None for a document that does not belong to a resource.
+    Raises: StatusError 406 if no accepted media type is available.
     """
     wanted = clauses(accept)
     if not wanted:
@@ -141,7 +141,7 @@ def negotiate(accept: str, *, pretty: str | None, watch: bool, resource: ServedR
 
 
 def error_form(accept: str, pretty: str | None = None) -> Form:
-    """Return the form of a refusal, which is YAML or indented JSON if requested, else JSON."""
+    """Return the form of an error response: YAML or indented JSON if requested, otherwise plain JSON."""
     for clause in clauses(accept):
         if clause.media_type in (JSON, "*/*", YAML):
             return Form(yaml=clause.media_type == YAML, pretty=_truthy(pretty))
@@ -149,19 +149,19 @@ def error_form(accept: str, pretty: str | None = None) -> Form:
 
 
 def reads_only_protobuf(accept: str) -> bool:
-    """Return whether the client accepts refusals only as protobuf."""
+    """Return whether the client accepts error responses only as protobuf."""
     wanted = clauses(accept)
     readable = any(clause.accepts(media) for clause in wanted for media in (JSON, YAML))
     return not readable and any(clause.media_type == PROTOBUF for clause in wanted)
 
 
 def accepts_gzip(accept_encoding: str) -> bool:
-    """Return whether the client accepts gzip for large answers. As in Kubernetes, `gzip;q=1` is ignored."""
+    """Return whether the client accepts gzip. As in Kubernetes, `gzip;q=1` does not count."""
     return "gzip" in (token.strip() for token in accept_encoding.split(","))
 
 
 def wants_aggregated(accept: str) -> str | None:
-    """Return the requested version of aggregated discovery, or None for the plain documents."""
+    """Return the requested version of aggregated discovery, or None if plain documents are requested."""
     for clause in clauses(accept):
         parameters = clause.parameters
         if parameters.get("as") == "APIGroupDiscoveryList" and parameters.get("g") == "apidiscovery.k8s.io":
@@ -179,7 +179,7 @@ def choose(accept: str, available: Sequence[str]) -> str | None:
 
 
 def check_document(accept: str, available: Sequence[str]) -> None:
-    """Refuse (406) a document that is not available in an accepted media type."""
+    """Raise a StatusError 406 if the client accepts none of a document's media types."""
     wanted = clauses(accept)
     if wanted and not any(clause.accepts(media) for clause in wanted for media in available):
         raise _no_representation(available)

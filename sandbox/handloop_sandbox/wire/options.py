@@ -1,5 +1,5 @@
 """
-The parameters of a request, from the query or the body of a DELETE, checked with a real server's messages.
+The options of a request, from the query or from a DELETE's body, with a real server's error messages.
 
 Follows: apimachinery pkg/apis/meta/v1 (conversion of query parameters) and internalversion/validation.
 """
@@ -34,7 +34,7 @@ _PROPAGATIONS: Final = ("Foreground", "Background", "Orphan")
 
 @dataclass(frozen=True, slots=True)
 class ListOptions:
-    """Which objects, as of when, how many, and whether to continue watching."""
+    """The options of a list or watch request."""
 
     labels: tuple[Requirement, ...] = ()
     fields: tuple[FieldTerm, ...] = ()
@@ -54,7 +54,7 @@ class ListOptions:
 
 
 class WriteOptions(NamedTuple):
-    """How to carry out a create, update or patch."""
+    """The options of a create, update or patch request."""
 
     dry_run: bool = False
     field_manager: str = ""
@@ -64,7 +64,7 @@ class WriteOptions(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class DeleteOptions:
-    """How to delete; orphan is the deprecated orphanDependents."""
+    """The options of a delete request. orphan is the deprecated orphanDependents."""
 
     dry_run: bool = False
     grace_seconds: int | None = None
@@ -76,9 +76,9 @@ class DeleteOptions:
 
 def list_options(query: Query, *, watch: bool | None = None) -> ListOptions:
     """
-    Return the options of a list or watch; watch overrides the parameter (used for /watch/ paths).
+    Return the options of a list or watch. If watch is given, it overrides the parameter (for /watch/ paths).
 
-    Raises: StatusError 400 for a value that cannot be parsed, 422 for contradictions.
+    Raises: StatusError 400 for a value that cannot be parsed, 422 for contradictory options.
     """
     send_initial = query.get("sendInitialEvents")
     numbers = integer(query.get("limit")), integer(query.get("timeoutSeconds"))
@@ -100,7 +100,7 @@ def list_options(query: Query, *, watch: bool | None = None) -> ListOptions:
 
 
 def write_options(query: Query, kind: str, *, apply: bool = False) -> WriteOptions:
-    """Return the options of a write; kind is "CreateOptions", "UpdateOptions" or "PatchOptions"."""
+    """Return the options of a write request. kind is "CreateOptions", "UpdateOptions" or "PatchOptions"."""
     dry_run = query.all("dryRun")
     manager = query.get("fieldManager") or ""
     validation = query.get("fieldValidation") or ""
@@ -115,7 +115,7 @@ def write_options(query: Query, kind: str, *, apply: bool = False) -> WriteOptio
 
 
 def delete_options(query: Query, body: Mapping[str, Any] | None) -> DeleteOptions:
-    """Return the options of a DELETE from its body or, if there is none, from the query."""
+    """Return the options of a DELETE: from its body or, without a body, from the query."""
     if body is not None:
         return _checked_delete(_delete_from_body(body), body.get("dryRun") or [])
     orphan = query.get("orphanDependents")
@@ -150,12 +150,12 @@ def _checked_delete(options: DeleteOptions, dry_run: Sequence[str]) -> DeleteOpt
 
 
 def boolean(value: str | None) -> bool:
-    """Return a query parameter as a boolean: true unless it is absent, `false` or `0`."""
+    """Return a query parameter as a bool: True unless it is absent, `false` or `0`."""
     return value is not None and value.lower() not in ("false", "0")
 
 
 def integer(value: str | None) -> int | None:
-    """Return a query parameter as a number, or None if it is absent or empty."""
+    """Return a query parameter as an int, or None if it is absent or empty."""
     if not value:
         return None
     if not _INTEGER.fullmatch(value):
@@ -167,7 +167,7 @@ def integer(value: str | None) -> int | None:
 
 
 def unsigned_error(value: str) -> str | None:
-    """Return Go's complaint about a string that is not a resource version, or None if it is one."""
+    """Return Go's error message for an invalid resource version, or None for a valid one."""
     if _UNSIGNED.fullmatch(value):
         is_large = int(value) >= _BEYOND
         return f"strconv.ParseUint: parsing {quoted(value)}: value out of range" if is_large else None
@@ -175,7 +175,7 @@ def unsigned_error(value: str) -> str | None:
 
 
 def list_resource_version(value: str) -> int | None:
-    """Return the resource version of a list, or None if it is not given. Raises: StatusError 400."""
+    """Return the resource version of a list, or None if it is empty. Raises: StatusError 400."""
     if not value:
         return None
     if problem := unsigned_error(value):
@@ -185,7 +185,7 @@ def list_resource_version(value: str) -> int | None:
 
 
 def watch_resource_version(value: str) -> int | None:
-    """Return the resource version of a get or watch, or None if it is not given. Raises: StatusError 500."""
+    """Return the resource version of a get or watch, or None if it is empty. Raises: StatusError 500."""
     if not value:
         return None
     if problem := unsigned_error(value):

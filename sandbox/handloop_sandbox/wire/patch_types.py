@@ -1,4 +1,4 @@
-"""The media types of patches, as in the Content-Type of a PATCH. Add further ones here."""
+"""The Content-Types of PATCH requests. Add further patch types here."""
 
 from __future__ import annotations
 
@@ -11,5 +11,9 @@ STRATEGIC: Final = "application/strategic-merge-patch+json"
 
 
 def patch_types(*, custom: bool) -> tuple[str, ...]:
-    """Return the types a resource accepts, as a refusal lists them. Custom ones have no strategic patch."""
+    """
+    Return the patch types of a resource in the order of error messages.
+
+    Custom resources do not support strategic merge patches.
+    """
     return (JSON_PATCH, MERGE, APPLY) if custom else (JSON_PATCH, MERGE, APPLY, STRATEGIC)

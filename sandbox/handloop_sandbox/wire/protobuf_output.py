@@ -1,4 +1,4 @@
-"""Encodes the fields of protobuf messages: a tag with number and wire type, and then the value."""
+"""Encodes the fields of protobuf messages: a tag with the field number and wire type, then the value."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ _SEVEN_BITS: Final = 0x7F
 
 
 def text(number: int, value: str) -> bytes:
-    """Return a string field, which is written even if it is empty."""
+    """Encode a string field. An empty string is also written."""
     return content(number, value.encode())
 
 
 def content(number: int, value: bytes) -> bytes:
-    """Return a field with bytes or a nested message."""
+    """Encode a field that contains bytes or a nested message."""
     return _varint(number << 3 | _BYTES) + _varint(len(value)) + value
 
 
 def whole(number: int, value: int) -> bytes:
-    """Return a field with a nonnegative integer or a boolean."""
+    """Encode a field that contains a nonnegative integer or a boolean."""
     return _varint(number << 3 | _VARINT) + _varint(value)
 
 

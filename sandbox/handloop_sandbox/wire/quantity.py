@@ -20,13 +20,13 @@ _ODD_BITS: Final = 0x07
 
 
 def canonical(value: str | float) -> str:
-    """Return a quantity in the server's form. Raises: QuantityError."""
+    """Return a quantity in the server's canonical form. Raises: QuantityError."""
     amount, suffix = read_quantity(str(value))
     if suffix in _BINARY and amount.denominator == 1 and (amount == 0 or abs(amount) >= _KIBI):
         return _binary(int(amount))
     mantissa, exponent = _mantissa(amount)
     if suffix in _DECIMAL or suffix in _BINARY:
-        return f"{mantissa}{_SUFFIX_OF.get(exponent, '')}"  # no suffix above E, as in Kubernetes
+        return f"{mantissa}{_SUFFIX_OF.get(exponent, '')}"  # Kubernetes has no suffix above E
     return f"{mantissa}e{exponent}" if exponent else str(mantissa)
 
 
@@ -38,7 +38,7 @@ def _binary(number: int) -> str:
 
 
 def _mantissa(amount: Fraction) -> tuple[int, int]:
-    """Return the shortest whole number, and the power of ten by which it is scaled (a multiple of three)."""
+    """Return the shortest mantissa of an amount, and its exponent of ten, which is a multiple of three."""
     if amount == 0:
         return 0, 0
     exponent = -9
@@ -50,7 +50,7 @@ def _mantissa(amount: Fraction) -> tuple[int, int]:
 
 
 class Int64Amount(NamedTuple):
-    """A quantity as Go keeps it in an int64; text is the form that Go caches, or "" if it caches none."""
+    """A quantity as Go stores it in an int64. text is the form that Go caches, or "" if it caches none."""
 
     value: int
     scale: int
@@ -60,7 +60,7 @@ class Int64Amount(NamedTuple):
 
 def int64_amount(text: str) -> Int64Amount:
     """
-    Return a canonical quantity as Go parses it if an int64 suffices, which is nearly always the case.
+    Return a canonical quantity in Go's int64 form, which suffices for nearly all quantities.
 
     Raises: QuantityError.
     """

@@ -1,5 +1,5 @@
 """
-The target of a request: host, path and query parameters.
+The target of an HTTP request: its host, path and query parameters.
 
 Follows: RFC 9112 section 3.2; Go's net/http (Request.Host, url.Parse).
 """
@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl
 
 
 class Query:
-    """Query parameters. If a name occurs more than once, the first value is used."""
+    """The query parameters of a request. If a name occurs more than once, get() returns its first value."""
 
     __slots__ = ("_values",)
 
@@ -22,19 +22,19 @@ class Query:
 
     @classmethod
     def parse(cls, text: str) -> Query:
-        """Read the part of a URL after the question mark."""
+        """Parse the part of a URL after the question mark."""
         values: dict[str, list[str]] = {}
         for name, value in parse_qsl(text, keep_blank_values=True):
             values.setdefault(name, []).append(value)
         return cls(values)
 
     def get(self, name: str) -> str | None:
-        """Return the first value, or None if absent."""
+        """Return a parameter's first value, or None if it is absent."""
         values = self._values.get(name)
         return values[0] if values else None
 
     def all(self, name: str) -> list[str]:
-        """Return every value of a name."""
+        """Return all values of a parameter."""
         return list(self._values.get(name, ()))
 
 
@@ -46,7 +46,7 @@ _BAD_ESCAPE: Final = re.compile("%(?![0-9A-Fa-f]{2})")
 
 
 class Target(NamedTuple):
-    """The parts of a target; path and query are still percent-encoded."""
+    """The parts of a request target. path and query are still percent-encoded."""
 
     authority: str
     path: str
@@ -55,9 +55,9 @@ class Target(NamedTuple):
 
 def target_of(text: str, host: str) -> Target:
     """
-    Return the target in the first line of a request.
+    Parse the target in a request line.
 
-    The absolute form, which proxies get, contains a host that takes precedence over the header.
+    Proxies receive the absolute form, whose host takes precedence over the Host header.
     """
     absolute = None if text.startswith("/") else _ABSOLUTE.fullmatch(text)
     authority, rest = (absolute[1], absolute[2]) if absolute else (host, text)
@@ -66,5 +66,5 @@ def target_of(text: str, host: str) -> Target:
 
 
 def is_escaped(path: str) -> bool:
-    """Return whether every percent sign starts a valid escape."""
+    """Return whether every percent sign in a path starts a valid escape."""
     return _BAD_ESCAPE.search(path) is None

@@ -1,4 +1,4 @@
-"""A served resource: its names, verbs and subresources, and the properties of its kind."""
+"""A resource that the server offers: its names, verbs and subresources, and its kind's properties."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
 Schema = Mapping[str, Any]
-"""A node of an OpenAPI v3 schema. In built-in kinds it may have `$ref`: read it with structure.py only."""
+"""A node of an OpenAPI v3 schema. Built-in kinds' nodes can have a `$ref`; read them with structure.py."""
 
 
 class GroupResource(NamedTuple):
-    """The name of one stored collection; every served version of a kind shares it."""
+    """The name of a stored collection, which all served versions of a kind have in common."""
 
     group: str
     plural: str
@@ -22,22 +22,22 @@ class GroupResource(NamedTuple):
 
 
 class Conversion(Protocol):
-    """Converts the objects of a definition."""
+    """Converts a definition's objects between versions."""
 
     @property
     def revision(self) -> tuple[str, int]:
-        """The uid and generation of the definition. When they change, earlier results are no longer used."""
+        """The definition's uid and generation. If they change, earlier results are no longer valid."""
 
     @property
     def filled(self) -> set[str]:
-        """The versions to which objects were converted since the definition changed."""
+        """The versions to which objects have been converted since the definition changed."""
 
     def convert(self, objects: Sequence[dict[str, Any]], api_version: str) -> list[dict[str, Any]]:
-        """Return objects in another version. Raises: ConversionNeededError, ConversionFailedError."""
+        """Return objects in another API version. Raises: ConversionNeededError, ConversionFailedError."""
 
 
 class ScalePaths(NamedTuple):
-    """The JSON paths of the numbers in `/scale`, such as `.spec.replicas`; label_selector may be ""."""
+    """The JSON paths of a custom resource's scale fields, such as `.spec.replicas`."""
 
     spec_replicas: str
     status_replicas: str
@@ -46,7 +46,7 @@ class ScalePaths(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subresource:
-    """A subresource, named by its last path segment; group and version are "" if they are the parent's."""
+    """A subresource, named by its last path segment. An empty group and version are those of its parent."""
 
     name: str
     kind: str
@@ -58,11 +58,11 @@ class Subresource:
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ServedResource:
     """
-    One combination of group, version and plural that clients can address.
+    A combination of group, version and plural that clients can address.
 
-    Reviews (SelfSubjectAccessReview, ...) have verbs == ("create",) and are never stored. schemas holds the
-    schemas of all versions of a custom resource. conversion converts between the versions, or is None if they
-    have the same fields.
+    Reviews (SelfSubjectAccessReview, ...) have verbs == ("create",) and are never stored. schemas contains
+    the schemas of all versions of a custom resource. conversion converts between those versions; it is None
+    if they have the same fields.
     """
 
     group: str
@@ -91,12 +91,12 @@ class ServedResource:
 
     @cached_property
     def group_resource(self) -> GroupResource:
-        """The collection in which its objects are stored."""
+        """The collection in which the resource's objects are stored."""
         return GroupResource(self.group, self.plural)
 
     @cached_property
     def api_version(self) -> str:
-        """`group/version`, or only the version for the core group."""
+        """`group/version`, or the version alone for the core group."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
     @cached_property
@@ -106,7 +106,7 @@ class ServedResource:
 
     @property
     def qualified(self) -> str:
-        """`plural.group` as in messages, or only the plural for the core group."""
+        """`plural.group` as in messages, or the plural alone for the core group."""
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
     @property
@@ -115,5 +115,5 @@ class ServedResource:
         return f"{self.kind}.{self.group}" if self.group else self.kind
 
     def subresource(self, name: str) -> Subresource | None:
-        """Return the subresource of that name, if served."""
+        """Return the subresource with this name, or None if it is not served."""
         return next((sub for sub in self.subresources if sub.name == name), None)

@@ -1,8 +1,8 @@
 """
-Refusals as `kind: Status` objects in JSON, or in protobuf for clients that read nothing else.
+Error responses as `kind: Status` objects: in protobuf for clients that accept only that, otherwise in JSON.
 
-A protobuf envelope is `k8s` and a zero byte, then a runtime.Unknown{1: TypeMeta{1: apiVersion, 2: kind}, 2:
-raw, 3: encoding, 4: type}. Strings are written even when they are empty, as generated Go code does.
+A protobuf envelope is `k8s`, a zero byte, and a runtime.Unknown{1: TypeMeta{1: apiVersion, 2: kind}, 2: raw,
+3: encoding, 4: type}. Empty strings are written too, as in Go's generated code.
 Follows: apimachinery pkg/api/errors, pkg/util/validation/field, pkg/apis/meta/v1/generated.proto.
 """
 
@@ -26,9 +26,9 @@ SERVER_REJECTED = "the server rejected our request due to an error in our reques
 
 class Cause(NamedTuple):
     """
-    One error in an object: reason (`FieldValueInvalid`), message and field.
+    An error in an object: its reason (such as `FieldValueInvalid`), message and field.
 
-    message is the text after the field: `Invalid value: -1: must be greater than or equal to 0`.
+    message is the text after the field, such as `Invalid value: -1: must be greater than or equal to 0`.
     """
 
     reason: str
@@ -37,7 +37,7 @@ class Cause(NamedTuple):
 
 
 class StatusError(Exception):
-    """A request is refused with this Status, and these headers are sent."""
+    """A request failed. The response consists of this Status and these headers."""
 
     def __init__(self, status: Status, headers: Iterable[tuple[str, str]] = ()) -> None:
         super().__init__(status["message"])
@@ -52,13 +52,13 @@ class StatusError(Exception):
 
     @property
     def reason(self) -> str:
-        """The machine-readable reason, or "" if there is none."""
+        """The machine-readable reason, or "" if the Status has none."""
         reason: str = self.status.get("reason", "")
         return reason
 
 
 class PageNotFoundError(Exception):
-    """The path does not exist. The server answers in plain text and not with a Status."""
+    """The path does not exist. The server answers in plain text instead of a Status."""
 
 
 def failure(
@@ -86,7 +86,7 @@ def failure(
 
 
 def success(details: Mapping[str, Any] | None = None, *, code: int = 0) -> Status:
-    """Return the Status of a success: the answer to a DELETE."""
+    """Return the Status of a successful request, such as a DELETE."""
     status: Status = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
     if details:
         status["details"] = dict(details)
@@ -105,44 +105,44 @@ def _about(resource: ServedResource, name: str) -> dict[str, Any]:
 
 
 def not_found(resource: ServedResource, name: str) -> StatusError:
-    """404: the object does not exist."""
+    """Return a 404: the object does not exist."""
     message = f'{resource.qualified} "{name}" not found'
     return StatusError(failure(404, "NotFound", message, details=_about(resource, name)))
 
 
 def resource_not_found() -> StatusError:
-    """404: no served version has such a resource."""
+    """Return a 404: no served version has such a resource."""
     return StatusError(
         failure(404, "NotFound", "the server could not find the requested resource", details={})
     )
 
 
 def already_exists(resource: ServedResource, name: str) -> StatusError:
-    """409: the name is taken."""
+    """Return a 409: an object with this name already exists."""
     message = f'{resource.qualified} "{name}" already exists'
     return StatusError(failure(409, "AlreadyExists", message, details=_about(resource, name)))
 
 
 def conflict(resource: ServedResource, name: str, message: str = OBJECT_MODIFIED) -> StatusError:
-    """409: a precondition does not hold."""
+    """Return a 409: a precondition has failed."""
     text = f'Operation cannot be fulfilled on {resource.qualified} "{name}": {message}'
     return StatusError(failure(409, "Conflict", text, details=_about(resource, name)))
 
 
 def bad_request(message: str) -> StatusError:
-    """400: the request is malformed or contradictory."""
+    """Return a 400: the request is malformed or contradictory."""
     return StatusError(failure(400, "BadRequest", message))
 
 
 def unauthorized() -> StatusError:
-    """401: missing or wrong credentials."""
+    """Return a 401: the credentials are missing or wrong."""
     return StatusError(failure(401, "Unauthorized", "Unauthorized"))
 
 
 def forbidden(
     resource: ServedResource, name: str, message: str, *, causes: Sequence[Cause] = ()
 ) -> StatusError:
-    """403; message is what follows `is forbidden: `."""
+    """Return a 403. message is the text after `is forbidden: `."""
     quoted = f' "{name}"' if name else ""
     details = _about(resource, name)
     if causes:
@@ -152,72 +152,72 @@ def forbidden(
 
 
 def forbidden_path(user: str, verb: str, path: str) -> StatusError:
-    """403 for a path that is not a resource."""
+    """Return a 403 for a path that does not belong to a resource."""
     message = f'forbidden: User "{user}" cannot {verb} path "{path}"'
     return StatusError(failure(403, "Forbidden", message, details={}))
 
 
 def method_not_allowed(resource: ServedResource, verb: str) -> StatusError:
-    """405: the resource does not support the verb."""
+    """Return a 405: the resource does not support the verb."""
     message = f'{verb} is not supported on resources of kind "{resource.qualified}"'
     return StatusError(failure(405, "MethodNotAllowed", message, details=_about(resource, "")))
 
 
 def wrong_method() -> StatusError:
-    """405: the path does not support the method."""
+    """Return a 405: the path does not support the method."""
     message = "the server does not allow this method on the requested resource"
     return StatusError(failure(405, "MethodNotAllowed", message, details={}))
 
 
 def expired(message: str, *, continue_token: str = "") -> StatusError:
-    """410: a resource version or continue token is too old."""
+    """Return a 410: a resource version or continue token is too old."""
     metadata = {"continue": continue_token} if continue_token else {}
     return StatusError(failure(410, "Expired", message, metadata=metadata))
 
 
 def not_acceptable(accepted: Sequence[str]) -> StatusError:
-    """406: none of the requested media types can be produced."""
+    """Return a 406: the server produces none of the requested media types."""
     text = "only the following media types are accepted: " + ", ".join(accepted)
     return StatusError(failure(406, "NotAcceptable", text))
 
 
 def unsupported_media_type(accepted: Sequence[str]) -> StatusError:
-    """415: the body is in a format that this resource does not accept."""
+    """Return a 415: the resource does not accept the format of the request body."""
     text = "the body of the request was in an unknown format - accepted media types include: "
     return StatusError(failure(415, "UnsupportedMediaType", text + ", ".join(accepted)))
 
 
 def request_entity_too_large(limit: int) -> StatusError:
-    """413: the body is larger than limit bytes."""
+    """Return a 413: the body is larger than limit bytes."""
     text = f"Request entity too large: limit is {limit}"
     return StatusError(failure(413, "RequestEntityTooLarge", text))
 
 
 def internal_error(message: str) -> StatusError:
-    """500: an error that the server does not classify."""
+    """Return a 500 with this message and without a reason."""
     return StatusError(failure(500, "", message))
 
 
 def internal_failure(text: str) -> StatusError:
-    """500: an error that the server reports with its own text."""
+    """Return a 500 with the reason InternalError."""
     details = {"causes": [{"message": text}]}
     return StatusError(failure(500, "InternalError", f"Internal error occurred: {text}", details=details))
 
 
 def initializing(why: str) -> StatusError:
-    """429: nothing can be listed or watched yet."""
+    """Return a 429: objects cannot be listed or watched yet."""
     message = f"storage is (re)initializing: {why}"
     status = failure(429, "TooManyRequests", message, details={"retryAfterSeconds": 1})
     return StatusError(status, [("Retry-After", "1")])
 
 
 def not_implemented(message: str) -> StatusError:
-    """501: a feature that a stand-in cannot have."""
+    """Return a 501: the sandbox cannot provide this feature."""
     return StatusError(failure(501, "NotImplemented", message))
 
 
 def too_large_resource_version(asked: int, current: int) -> StatusError:
-    """504: the resource version does not exist yet. The client retries after a second."""
+    """Return a 504: the resource version does not exist yet, and the client should retry after a second."""
     cause = {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
     message = f"Timeout: Too large resource version: {asked}, current: {current}"
     details = {"causes": [cause], "retryAfterSeconds": 1}
@@ -225,14 +225,14 @@ def too_large_resource_version(asked: int, current: int) -> StatusError:
 
 
 def invalid(resource: ServedResource, name: str, causes: Sequence[Cause]) -> StatusError:
-    """422: the object violates rules of its kind."""
-    # Events of both groups are stored and validated as core ones.
+    """Return a 422: the object is invalid for its kind."""
+    # Events of both groups are stored and validated as core/v1 Events.
     group = "" if resource.group == "events.k8s.io" else resource.group
     return invalid_kind(group, resource.kind, name, causes)
 
 
 def invalid_kind(group: str, kind: str, name: str, causes: Sequence[Cause]) -> StatusError:
-    """422 for a kind that is specified by name: options, a wrong kind, a patch."""
+    """Return a 422 for a kind that is given by group and name, such as the options of a request."""
     details = _details(group, kind, name)
     details["causes"] = [_cause(cause) for cause in causes]
     qualified = f"{kind}.{group}" if group else kind
@@ -241,7 +241,7 @@ def invalid_kind(group: str, kind: str, name: str, causes: Sequence[Cause]) -> S
 
 
 def _joined(causes: Sequence[Cause]) -> str:
-    # As in ErrorList.ToAggregate, equal messages appear once here, but each remains a cause.
+    # As in ErrorList.ToAggregate, the text contains equal errors only once. The causes contain all of them.
     texts = list(dict.fromkeys(f"{cause.field}: {cause.message}" for cause in causes))
     return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
 

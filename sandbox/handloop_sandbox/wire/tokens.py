@@ -1,7 +1,8 @@
 """
-Bearer tokens of service accounts. They are signed, and valid for some time or as long as their Secret exists.
+Bearer tokens of service accounts. A token is signed, and valid until it expires or its Secret is deleted.
 
-Follows: kubernetes pkg/serviceaccount (claims). Differs: signed with HS256, where a real server uses RS256.
+Follows: kubernetes pkg/serviceaccount (claims). Differs: tokens are signed with HS256; a real server uses
+RS256.
 """
 
 from __future__ import annotations
@@ -24,19 +25,19 @@ _PARTS: Final = 3
 
 
 class Reference(NamedTuple):
-    """An object that a token names."""
+    """The name and uid of an object to which a token refers."""
 
     name: str
     uid: str
 
     @classmethod
     def of(cls, obj: Mapping[str, Any]) -> Reference:
-        """Return the reference to an object."""
+        """Return a reference to an object."""
         return cls(obj["metadata"]["name"], obj["metadata"]["uid"])
 
 
 def sign(key: bytes, claims: dict[str, Any]) -> str:
-    """Return a token with these claims."""
+    """Return a signed token with these claims."""
     signed = f"{_encoded(_HEADER)}.{_encoded(claims)}"
     return f"{signed}.{_base64(_signature(key, signed))}"
 
@@ -52,9 +53,9 @@ def bound_claims(
     bound: Mapping[str, Reference] = MappingProxyType({}),
 ) -> dict[str, Any]:
     """
-    Return the claims of a token that is valid from now for a number of seconds.
+    Return the claims of a token that is valid for some seconds from now.
 
-    Args: bound holds the objects whose deletion invalidates the token: `pod`, `node`, `secret`.
+    Args: bound maps `pod`, `node` and `secret` to the objects whose deletion invalidates the token.
     """
     objects = {kind: reference._asdict() for kind, reference in sorted(bound.items())}
     return {
@@ -82,13 +83,13 @@ def lasting_claims(namespace: str, account: Reference, secret: str) -> dict[str,
 
 
 def lasting_secret(claims: Mapping[str, Any]) -> str:
-    """Return the name of the Secret that holds a long-lived token, or "" for other tokens."""
+    """Return the name of the Secret that contains a long-lived token, or "" for other tokens."""
     secret: str = claims.get(f"{_LASTING}/secret.name", "")
     return secret
 
 
 def account_of(claims: Mapping[str, Any]) -> tuple[str, Reference]:
-    """Return the namespace and the service account of a token."""
+    """Return a token's namespace and service account."""
     if lasting_secret(claims):
         names = ("namespace", "service-account.name", "service-account.uid")
         namespace, name, uid = (claims[f"{_LASTING}/{entry}"] for entry in names)
@@ -104,7 +105,7 @@ def bound_to(claims: Mapping[str, Any]) -> dict[str, Reference]:
 
 
 def verify(key: bytes, token: str, now: float) -> dict[str, Any] | None:
-    """Return the claims of a token, or None if this sandbox has not signed it or if it has expired."""
+    """Return the claims of a token, or None if it has expired or was not signed with this key."""
     parts = token.split(".")
     if len(parts) != _PARTS or not token.isascii():
         return None

@@ -1,5 +1,5 @@
 """
-The rules of a webhook's client configuration and of its review versions.
+Validation rules for a webhook's client configuration and review versions.
 
 Follows: apiserver pkg/util/webhook/validation.go, kubernetes pkg/apis/admissionregistration/validation.
 """
@@ -20,7 +20,7 @@ _FORM: Final = "desired format: https://host[/path]"
 
 
 def client(path: str, given: Object) -> list[Cause]:
-    """Return the complaints about a clientConfig, which has either a URL or a service."""
+    """Return the validation errors for a clientConfig, which must have either a URL or a service."""
     address, named = given.get("url"), given.get("service")
     if (address is None) == (named is None):
         return [required(path, "exactly one of url or service is required")]
@@ -28,7 +28,7 @@ def client(path: str, given: Object) -> list[Cause]:
 
 
 def reviews(path: str, versions: Sequence[Any], missing: str = "") -> list[Cause]:
-    """Return the complaints about the review versions; missing is the complaint if there are none."""
+    """Return the validation errors for the review versions. missing is the error for an empty list."""
     if not versions:
         return [required(path, missing)]
     causes: list[Cause] = []
@@ -45,7 +45,7 @@ def reviews(path: str, versions: Sequence[Any], missing: str = "") -> list[Cause
 
 
 def port_causes(path: str, port: Any) -> list[Cause]:
-    """Return the complaints about a service's port."""
+    """Return the validation errors for a service's port."""
     fits = 1 <= port <= MAX_PORT
     return [] if fits else [invalid_value(path, port, f"port is not valid: {PORT_RANGE}")]
 
@@ -68,7 +68,7 @@ def _url(at: str, text: str) -> list[Cause]:
 
 
 def _service(at: str, service: Any) -> list[Cause]:
-    # Kubernetes swaps the name and the namespace here.
+    # Kubernetes reports a missing namespace as a missing name, and vice versa.
     causes = [
         required(f"{at}.{told}")
         for name, told in (("namespace", "name"), ("name", "namespace"))

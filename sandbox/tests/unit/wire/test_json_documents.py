@@ -21,9 +21,9 @@ def test_it_is_what_kubectl_sends() -> None:
     [
         ("a: {{ .b }}: c", "mapping values are not allowed"),
         ("a: !!binary eA==", "bytes"),
-        ("a: &a {b: *a}", "an alias is in its own anchor"),
+        ("a: &a {b: *a}", "an alias refers to a value that contains it"),
         ("- " * 3000, "recursion"),
-        (_BOMB, "its aliases repeat too much"),
+        (_BOMB, "its aliases expand to too many values"),
     ],
 )
 def test_what_has_no_json_is_refused(text: str, says: str) -> None:
