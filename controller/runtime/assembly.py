@@ -1,5 +1,5 @@
 """
-Build a controller's queue, caches, writes and watches in the manager whose parts it shares.
+Build a controller's queue, caches, writes and watches from its spec and the manager's shared parts.
 
     ControllerSpec --> Assembly --complete(reconcile)--> Controller
 """
@@ -48,16 +48,18 @@ WRITE_REFUSED: Final = "WriteRefused"
 
 
 class _NamespaceLeftError(WaitError):
-    """The name's own namespace left a cache during the reconcile. It may be on its way back."""
+    """The namespace of the reconciled name left a cache during the reconcile. It may return."""
 
     retry_seconds = 1.0
 
 
 class _Rechecked:
     """
-    Call a reconcile, unless its object is known to be gone. Implements Reconciler[ObjectName].
+    Call a reconcile function, except for objects that are known to be gone. Implements
+    Reconciler[ObjectName].
 
-    A write refused with a 422 is also reported as an Event, which may help the object's author to fix it.
+    A write that the server refuses with a 422 is also reported as an Event, because the object's author may
+    be able to fix it.
     """
 
     def __init__(
@@ -78,7 +80,7 @@ class _Rechecked:
         self._faults = faults
 
     def reconcile(self, name: ObjectName, context: Context) -> Result | None:
-        """Raises: OwnerGoneError and ClientError from OwnerRecheck.check; errors of the reconciler."""
+        """Raises: OwnerGoneError and ClientError from OwnerRecheck.check; the reconciler's errors."""
         before = RECONCILED.set(name.namespace)
         try:
             return self._reconcile_in_its_namespace(name, context)
@@ -100,7 +102,8 @@ class _Rechecked:
                 self._tell(name, context, error.status.message)
             raise
         except Exception as error:
-            # The objects still exist, but are no longer ours. They are listed again if the namespace returns.
+            # The objects still exist, but this process no longer watches them. If the namespace returns, they
+            # are listed again.
             if self._watches(name.namespace):
                 if isinstance(error, NamespaceNotWatched) and error.namespace == name.namespace:
                     raise _NamespaceLeftError(str(error)) from error
@@ -111,7 +114,7 @@ class _Rechecked:
         return result
 
     def _tell(self, name: ObjectName, context: Context, message: str) -> None:
-        """Record an Event with a message. Retries of the same generation report it less and less often."""
+        """Record a Warning Event with a message. Retries of one generation record it less and less often."""
         obj = self._cached(name)
         if obj is None:
             return
@@ -125,17 +128,18 @@ class _Rechecked:
 
 class Assembly:
     """
-    Build one controller from its spec in the manager whose parts it shares.
+    Build one controller from its spec and the manager's shared parts.
 
     Implements handloop.controller.runtime.guards.admission.ShareWorker.
-    Fields: informer, the one for the reconciled kind; memory, everything that is remembered by name.
+    Fields: informer, the informer of the reconciled kind; memory, everything that the controller remembers by
+    name.
     """
 
     def __init__(self, manager: Manager, spec: ControllerSpec) -> None:
         """
         Create the controller's informers, queue and writes.
 
-        Raises: as Manager.begin and Manager.informer_for.
+        Raises: the same errors as Manager.begin and Manager.informer_for.
         """
         manager.begin(spec.name)
         self.memory = NameMemory()
@@ -195,11 +199,11 @@ class Assembly:
         return self._informers[watch.kind, watch.selection]
 
     def wake(self, name: ObjectName) -> None:
-        """See ShareWorker. The objects are queued behind recent changes, like those from a first list."""
+        """Implements ShareWorker. The name is queued behind recent changes, like names from a first list."""
         self._queue.wake(name, priority=LOW_PRIORITY)
 
     def share_grew(self, names: Chosen) -> None:
-        """See ShareWorker. Objects of a kind that is held whole are in the cache already."""
+        """Implements ShareWorker. Queue the new names' objects, if the informer caches the whole kind."""
         if not self.informer.restricts:
             self._watches[0].list_again(names)
 
@@ -212,9 +216,13 @@ class Assembly:
         return limit is not None and self._queue.num_requeues(name) >= limit
 
     def complete(self, reconcile: ReconcileFunc[ObjectName]) -> Controller:
-        """Create the controller and add it, with its sources, to the manager. Raises: as Manager.add."""
+        """
+        Create the controller and add it, with its sources, to the manager. Raises: the same errors as
+        Manager.add.
+        """
         manager, spec = self._manager, self._spec
-        # Only a kind's first controller does this, because a success of another would remove its condition.
+        # Only a kind's first controller sets the condition Stalled. If several did, the success of one would
+        # remove the condition that another had set.
         stalls = can_stall(spec.kind) and spec.kind not in manager.reconciled_kinds()
         if stalls:
             reconcile = Stalling(self.informer.held, reconcile, is_last=self._is_last).reconcile
@@ -340,9 +348,9 @@ class Assembly:
         )
 
     def _dropped(self, cause: Cause, by: str, names: Iterable[ObjectName]) -> None:
-        """A predicate filtered out an event. Called by listeners."""
+        """Record that a predicate filtered out an event. Called by listeners."""
         self._own_metrics.dropped(cause.label)
-        # A resync brings no news, and its entry would displace more useful ones.
+        # A resync does not report a change, and its entry would displace more useful ones.
         for name in () if cause.verb == RESYNCED else names:
             self._decisions.note(name, DROPPED, cause.label, by=by)
 

@@ -50,7 +50,7 @@ T = TypeVar("T", bound=Kind)
 
 
 class BuilderError(Exception):
-    """The builder's calls do not make a controller."""
+    """The builder was not given everything that a controller needs, or was given something twice."""
 
 
 class _Managers:
@@ -85,7 +85,7 @@ class ControllerBuilder(Generic[K]):
         Args: labels and fields (also in owns and watches) limit the cache to the objects that they select, as
         in Manager.informer_for. An object that no longer matches looks deleted.
         Raises: BuilderError; TypeError for a value that is not a kind or a predicate; SelectorError for a
-        selector that the server would refuse. The same holds for owns and watches.
+        selector that the server would refuse. owns and watches raise the same errors.
         """
         if self._has_kind:
             raise BuilderError(f"controller {self._name}: for_() can only be called once")
@@ -107,14 +107,15 @@ class ControllerBuilder(Generic[K]):
         fields: str = "",
     ) -> Self:
         """
-        When an object of a kind changes, reconcile its controlling owner. For the access, see owner_access.
+        Watch a kind of child. When a child changes, reconcile its controlling owner.
 
-        With a selection, a child that loses its label looks deleted. Context.apply asks the server about a
-        child that is missing from the cache, and does not create a second one. A reconciler that creates
-        children in another way has to ask as well.
+        With a selection, a child that loses its label looks deleted. If a child is missing from the cache,
+        Context.apply asks the server about it and does not create a second one. A reconciler that creates
+        children in another way has to do the same.
 
-        Args: every_owner also reconciles owners that do not control the object. only="metadata" caches only
-        PartialObjectMetadata[kind]; Context.apply then reads from the server. labels and fields as in for_.
+        Args: with every_owner, owners that do not control the object are also reconciled. With
+        only="metadata", only PartialObjectMetadata[kind] is cached, and Context.apply reads from the server.
+        labels and fields work as in for_. See owner_access for the necessary permissions.
         """
         if only not in (None, "metadata"):
             raise ValueError(f'only is "metadata" or None, and not {only!r}')
@@ -135,9 +136,9 @@ class ControllerBuilder(Generic[K]):
         fields: str = "",
     ) -> Self:
         """
-        When an object of a kind changes, reconcile the names that map_func returns for it.
+        Watch a kind. When one of its objects changes, reconcile the names that map_func returns for it.
 
-        Args: labels and fields as in for_. `fields="metadata.name=settings"` selects one object, and the
+        Args: labels and fields work as in for_. `fields="metadata.name=settings"` selects one object, and the
         generated role then names that object.
         Raises: TypeError.
         """
@@ -151,8 +152,8 @@ class ControllerBuilder(Generic[K]):
         """
         Cache only those objects of a kind that the reconciled objects refer to by name.
 
-        When one of them is created, changed or deleted, the objects that refer to it are reconciled. They
-        read it with Context.referred. Each object has a separate watch for as long as it is referred to.
+        When one of them is created, changed or deleted, the objects that refer to it are reconciled. Their
+        reconciles read it with Context.referred. While an object is referred to, it has its own watch.
 
         Args: names, a pure function, returns the names that an object refers to: strings for its own
         namespace, or ObjectNames; "" is ignored. If allowed is given, only those names may be referred to,
@@ -160,7 +161,7 @@ class ControllerBuilder(Generic[K]):
         Raises: TypeError; MutableKind; BuilderError for a second call with the same kind.
         """
         if not callable(names):
-            raise TypeError(f"a function takes an object and returns the names it refers to, not {names!r}")
+            raise TypeError(f"names must be a function that takes an object and returns names, not {names!r}")
         if isinstance(allowed, str):
             raise TypeError(f"allowed is a sequence of names, such as ({allowed!r},), and not a str")
         if any(each.kind is kind for each in self._spec.references):
@@ -174,15 +175,15 @@ class ControllerBuilder(Generic[K]):
 
     def source(self, name: str, function: SourceFunc) -> Self:
         """
-        Reconcile names when something happens outside the cluster that concerns them.
+        Add a source outside the cluster. When something happens there, it names the objects to reconcile.
 
-        Args: name is for logs and causes. function runs on its own thread and gets wake, which takes an
-        ObjectName and blocks while too many names are waiting, and a threading.Event that is set when the
-        function has to return.
+        Args: name appears in logs and causes. function runs on its own thread. It receives wake, which takes
+        an ObjectName and blocks while too many names are waiting, and a threading.Event that is set when
+        function must return.
         Raises: TypeError.
         """
         if not callable(function):
-            raise TypeError(f"a source is a function of wake and stop, not {function!r}")
+            raise TypeError(f"a source must be a function that takes wake and stop, not {function!r}")
         self._spec.sources.append((name, function))
         return self
 
@@ -226,12 +227,12 @@ class ControllerBuilder(Generic[K]):
         Declare what the reconciler writes: `.writes(ConfigMap, "create", "patch")`.
 
         An apply needs create, patch and get. patch includes get; see AppliedFields. For a kind that is also
-        watched, any verb includes get; see OwnWrites. Watches, and Events in the controller's name, are
-        declared automatically.
+        watched, any verb includes get; see OwnWrites. The access for the controller's watches and its own
+        Events is declared automatically.
 
-        Args: subresource as in `.writes(Foo, "patch", subresource="status")`. For a status, "update" (which a
-        client's update_status needs) includes the patch that Context.update_status sends.
-        Raises: ValueError without a verb, and for a verb that no server has.
+        Args: subresource is used as in `.writes(Foo, "patch", subresource="status")`. For a status, "update"
+        (which a client's update_status needs) includes the patch that Context.update_status sends.
+        Raises: ValueError if no verb is given, or if no server has such a verb.
         """
         if not verbs:
             raise ValueError(f'name the verbs: .writes({kind.__name__}, "create", "patch")')
@@ -248,7 +249,7 @@ class ControllerBuilder(Generic[K]):
         return self.declares(Access(resource=kind.resource, verbs=verbs, subresource=subresource))
 
     def declares(self, *access: Access) -> Self:
-        """Declare other access that the reconciler needs. Roles, preflight and doctor use it."""
+        """Declare other access that the reconciler needs. Generated roles, preflight and doctor use it."""
         self._spec.access += access
         return self
 
@@ -256,10 +257,10 @@ class ControllerBuilder(Generic[K]):
         """
         Create the controller and add it to the manager. Call this before the manager runs.
 
-        Args: reconciler gets the cached object and a Context. It is not called for an object that is gone, or
-        while a deletion waits only for the garbage collector; see ByObject.
-        Raises: BuilderError if no kind is reconciled; TypeError for a reconciler that cannot reconcile; as
-        Manager.begin.
+        Args: reconciler receives the cached object and a Context. It is not called for an object that is
+        gone, or whose deletion waits only for the garbage collector; see ByObject.
+        Raises: BuilderError if no kind is reconciled; TypeError if reconciler cannot be called as
+        reconcile(obj, context); the same errors as Manager.begin.
         """
         reconcile = function_of(reconciler, "obj")
         assembly = self._assembly()
@@ -267,10 +268,10 @@ class ControllerBuilder(Generic[K]):
 
     def complete_by_name(self, reconciler: Reconciler[ObjectName] | ReconcileFunc[ObjectName]) -> Controller:
         """
-        Like complete, for a reconciler that gets an ObjectName, even if the object is gone or being deleted.
+        Like complete, for a reconciler that receives an ObjectName, and also runs when the object is gone.
 
-        It is not called for an object that exists but does not fit its type; see ByName.
-        Raises: as complete; as Share.refuse_names.
+        If the object exists but does not fit its type, the reconciler is not called; see ByName.
+        Raises: the same errors as complete and Share.refuse_names.
         """
         self._manager.replica.refuse_names(self._name)
         reconcile = function_of(reconciler, "name")
@@ -285,9 +286,10 @@ class ControllerBuilder(Generic[K]):
 
 def controller_for(manager: Manager, name: str) -> ControllerBuilder[Any]:
     """
-    Begin to build a controller. Its queue, logs, metrics and Events carry its name.
+    Start building a controller. Its queue, logs, metrics and Events carry its name.
 
-    Raises: as Manager.begin. A controller that was begun must be completed before the manager runs.
+    Once started, the controller must be completed before the manager runs.
+    Raises: the same errors as Manager.begin.
     """
     manager.begin(name)
     return ControllerBuilder(manager, name)

@@ -1,4 +1,4 @@
-"""One controller as its author declared it: what it watches, refers to and writes, and its options."""
+"""A controller as its author declared it: the kinds it watches, refers to and writes, and its options."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from handloop.informers.selection import Selection
 
 
 def checked_kind(kind: Any) -> Any:
-    """Raises: TypeError for a value that is not a kind."""
+    """Return the kind. Raises: TypeError for a value that is not a kind."""
     if not (isinstance(kind, type) and issubclass(kind, Kind)):
         what = f"an object: pass {type(kind).__name__}" if isinstance(kind, Kind) else repr(kind)
         raise TypeError(f"a controller watches a kind, such as Foo, and not {what}")
@@ -27,7 +27,7 @@ def checked_kind(kind: Any) -> Any:
 
 
 def checked_predicates(kind: Any, predicates: Sequence[Predicate]) -> tuple[Predicate, ...]:
-    """Raises: TypeError for a value that is not a predicate, or that hides every update of the kind."""
+    """Return the predicates. Raises: TypeError for a wrong type, or a predicate that hides every update."""
     if not isinstance(predicates, Iterable):
         raise TypeError(f"predicates is a tuple: predicates=({predicates!r},)")
     for each in predicates:
@@ -47,7 +47,7 @@ def checked_predicates(kind: Any, predicates: Sequence[Predicate]) -> tuple[Pred
 
 
 class WatchSpec(NamedTuple):
-    """One declared watch. If names_of is None, the controlling owner (or every owner) is reconciled."""
+    """One declared watch. If names_of is None, it reconciles the controlling owner, or every owner."""
 
     kind: type[Any]
     selection: Selection
@@ -65,7 +65,11 @@ class ReferenceSpec(NamedTuple):
 
     @property
     def access(self) -> Access | None:
-        """Without a list of names, includes get, because objects that are too many to watch are read."""
+        """
+        The access for the references.
+
+        Without allowed names, it includes get, because objects that are too many to watch are read instead.
+        """
         if self.allowed is None:
             return Access(resource=self.kind.resource, verbs=("get", "list", "watch"), by_name=True)
         names = tuple(dict.fromkeys(self.allowed))
@@ -75,10 +79,10 @@ class ReferenceSpec(NamedTuple):
 @dataclass(slots=True)
 class ControllerSpec:
     """
-    One controller as declared.
+    A controller as its author declared it.
 
-    The first entry of watches comes from for_; the keys of written are the kinds given to writes(); access is
-    what the author declared.
+    The first entry of watches comes from for_; the keys of written are the kinds given to writes(); access
+    has the author's own declarations.
     """
 
     name: str
@@ -101,7 +105,9 @@ class ControllerSpec:
 
     def implied_access(self) -> list[Access]:
         """
-        Return the access for watches, owning, the controller's Events, the condition Stalled, paused
+        Return the access that follows from the declarations.
+
+        It covers watches, owner references, the controller's Events, the condition Stalled, paused
         namespaces, and two reads from the server: of an owner whose children disappear, and of our own writes
         that a cache lacks.
         """

@@ -31,25 +31,25 @@ from handloop.seams.threads import Joinable, as_error
 
 log = get_logger("manager")
 
-# The time that the lease, caches and Events get after the runnables' shutdown_timeout_seconds.
+# The time for ending the lease, caches and Events, in addition to shutdown_timeout_seconds.
 _GRACE_SECONDS: Final = 5.0
-# Caches and Events get at least this time even if the runnables have used up theirs (idle threads end
-# sooner). Late runnables get it as well, so that a controller can log the work that it leaves behind.
+# Caches and Events get at least this time, even if the runnables have used up theirs (idle threads end
+# sooner). Late runnables also get it, so that a controller can log which work did not end.
 _LEAST_SECONDS: Final = 0.5
 
 
 class Lifetime:
     """
-    The life of a manager's parts, from run until all of them have ended.
+    Runs a manager's parts until all of them have ended.
 
-    A request that waits, for the rate limit or because the server asked it to, would outlast a stop.
+    A request that waits, for the rate limit or because the server demanded a delay, would outlast a stop.
     _work_stop ends the requests of runnables that took too long or lost the lease; _caches_stop ends the
     lists.
-    Fields, set before run: elector, the candidate in the election, or None; part, which runs so that this
-    process gets its share of the work, or None.
-    State: stop, the event given to run. Under _lock: _failures, in order; the first one is the reason why run
-    ends. _guarded, the runnables that need leadership, is set by run before another thread reads it.
-    _stop_rest is set when the runnables that end first have ended, or have used up their time.
+    Fields, set before run: elector, the candidate in the election, or None; part, which acquires this
+    process's share of the work, or None.
+    State: stop, the event passed to run. Under _lock: _failures, in order; the first one is the reason why
+    run ends. _guarded, the runnables that need leadership, is set by run before another thread reads it.
+    _stop_rest is set when the runnables with ends_first have ended, or have used up their time.
     Threads: `run` is called on main; each runnable has `run-<name>`; `lease`, or a thread named like the
     part, keeps the Leases renewed.
     """
@@ -64,7 +64,7 @@ class Lifetime:
         shutdown_timeout_seconds: float,
         seams: Seams = REAL_SEAMS,
     ) -> None:
-        """Args: shutdown_timeout_seconds is for all runnables; 0 = do not wait for them."""
+        """Args: shutdown_timeout_seconds limits the wait for all runnables; 0 means not to wait."""
         self.stop = threading.Event()
         self._work_stop = work_stop
         self._caches_stop = caches_stop
@@ -81,9 +81,9 @@ class Lifetime:
 
     def run(self, runnables: Sequence[Runnable], stop: threading.Event) -> None:
         """
-        Start everything, wait for stop, and end everything. Call this once. A runnable that fails sets stop.
+        Start everything, wait for stop, and end everything. Call this once. A failing runnable sets stop.
 
-        Raises, blocks: as Manager.run.
+        Raises and blocks like Manager.run.
         """
         with self._lock:
             self.stop = stop
@@ -115,8 +115,8 @@ class Lifetime:
         """
         End everything within one deadline.
 
-        Consumers end first, because while they drain, they may still read and use what another runnable
-        provides. The lease ends after the last consumer.
+        Runnables with ends_first end first, because while they finish their work, they may still use other
+        runnables. The lease ends after the last of them.
         """
         seconds = self.seconds_to_stop()
         deadline = Deadline(seconds, clock=self._seams.clock)
@@ -124,7 +124,7 @@ class Lifetime:
         self._work_stop.set()
         left_behind: list[str] = []
         if lease is not None:
-            # The election ends after the runnables that it guards.
+            # The election ends after the runnables that need leadership.
             lease.join(0.0 if leading else deadline.remaining())
             left_behind += ["lease" if self.part is None else self.part.name] * lease.is_alive()
         self._caches.stop()
@@ -137,7 +137,7 @@ class Lifetime:
             log.warning("Left behind at the stop", what=left_behind)
 
     def _join_runnables(self, free: RunnableGroup, seconds: float, end: Deadline) -> list[str]:
-        """Wait this long for all; 0 = do not wait. Returns: those under the lease that are still running."""
+        """Wait for all runnables (0 = do not wait). Returns: those under the lease that are still running."""
         patience = min(seconds + _LEAST_SECONDS, end.remaining()) if seconds else 0.0
         deadline = Deadline(patience, clock=self._seams.clock)
         leading = self._guarded.join(deadline.remaining(), first=True)
@@ -154,7 +154,7 @@ class Lifetime:
         return leading
 
     def seconds_to_stop(self) -> float:
-        """Return how long a stop may take. If the lease was lost, it ends before another leader may begin."""
+        """Return how long a stop may take. After a lost lease, it ends before another leader may begin."""
         if self._lost_the_lease() and self.elector is not None:
             config = self.elector.config
             return (config.written_seconds - config.renew_deadline_seconds) / 2
@@ -166,9 +166,9 @@ class Lifetime:
 
     def fail(self, name: str, error: BaseException) -> None:
         """
-        After an error of a runnable or the elector, log the error and end the process in order.
+        Log an error of a runnable or the elector, and end the process in order.
 
-        If a runnable fails because of a stop, run does not raise that error.
+        If a runnable fails because of a stop, run does not raise its error.
         """
         with self._lock:
             stop = self.stop
@@ -176,7 +176,7 @@ class Lifetime:
             counts = not stop.is_set() or isinstance(error, StopTimeoutError | LeadershipLost)
             if is_news and counts:
                 self._failures.append(error)
-        # Do this before the log line, because logging can block if nobody reads the log.
+        # Set stop before logging, because logging can block if its output is not read.
         stop.set()
         if is_news:
             say = log.info if not counts and isinstance(error, DeadlineExceededError) else log.error
@@ -190,7 +190,8 @@ class Lifetime:
         with self._lock:
             failures = tuple(self._failures)
         if self._lost_the_lease() or not self._shutdown_timeout_seconds:
-            # Nothing should wait for work in these cases, so work that is still running is not a failure.
+            # In these cases, run does not wait for all work to end, so work that is still running is not a
+            # failure.
             failures = tuple(each for each in failures if not isinstance(each, StopTimeoutError))
         if len(failures) == 1:
             raise failures[0]
@@ -201,7 +202,7 @@ class Lifetime:
     # leader election, and this process's part
 
     def lost(self, tell: Callable[[LeadershipLost], None] | None, lost: LeadershipLost) -> None:
-        """Cancel writes that wait. Runs on the elector's thread."""
+        """Cancel waiting writes, and report the loss. Runs on the elector's thread."""
         self._work_stop.set()
         if tell is not None:
             tell(lost)
@@ -219,7 +220,7 @@ class Lifetime:
         """
         Run the controllers until stop is set. Called on the elector's thread `leading`.
 
-        Raises: the StopTimeoutError of a runnable, so that the lease is not released while workers still run.
+        Raises: a runnable's StopTimeoutError, so that the lease is not released while workers still run.
         """
         self._caches.catch_up(stop)
         self._guarded.start(stop, self._stop_rest)

@@ -1,7 +1,7 @@
 """
 The parts that the controllers of one process share.
 
-Each controller waits for its own caches, so that one whose CRD is missing does not stop the others.
+Each controller waits only for its own caches, so that a missing CRD does not stop the other controllers.
 Follows: controller-runtime pkg/manager, differs: a failing controller ends the process in order.
 """
 
@@ -80,16 +80,17 @@ log = get_logger("manager")
 T = TypeVar("T", bound=Kind)
 
 PATIENCE_SECONDS: Final = 2.0
-"""How long a controller's request waits for a busy server, which first asks for a wait of one second."""
+"""How long a controller's request waits for a busy server, which first requests a wait of one second."""
 
 
 class Manager(Roster):
     """
     The informers, Events, metrics and life cycle of one process's controllers.
 
-    client writes only while no other process can lead (with election) or work on the slot (with shards),
-    because each write passes a WriteFence. Code that must write at other times uses the client that was given
-    to the manager. elector is None without election; replica is this process's Share, with shards a Replica.
+    Fields: client, which writes only while no other process can lead (with election) or work on the slot
+    (with shards), because each write passes a WriteFence; elector, or None without election; replica, this
+    process's Share, which is a Replica with shards. Code that has to write at other times uses the client
+    that was passed to the manager.
 
     Threads: main calls `run`; Lifetime starts threads; the health server calls the checks.
     """
@@ -110,15 +111,16 @@ class Manager(Roster):
         """
         Create a manager. It sends no request to the server before run.
 
-        Args: namespaces has the names of those to watch (none means all), or is a label selector such as
-        "team=a". Selected namespaces can come and go; when one goes, its objects are not treated as deleted.
-        A read of any other namespace raises NamespaceNotWatched. informer_options apply to every informer,
-        controller_options are the defaults of every controller. A registry is for one manager; None creates a
-        new one, in the field registry. With shards, this process works on some slots while other replicas
-        work on the others; shards names the lease. leases is the client for their Leases; None uses the
-        connections of client; see LeaseConnections.
-        Raises: ValueError for a registry with another manager's metrics, for a rate_limiter (never shared),
-        and for shards with leader election or namespaces; TypeError if seams is not a Seams; as Caches.
+        Args: namespaces is either a sequence of namespaces to watch (empty means all), or a label selector
+        such as "team=a". Selected namespaces can join and leave; when one leaves, its objects are not treated
+        as deleted. A read of any other namespace raises NamespaceNotWatched. informer_options apply to every
+        informer, and controller_options are every controller's defaults. registry must not belong to another
+        manager; None creates a new one, in the field registry. With shards, this process works on some slots
+        while other replicas work on the others; shards names the lease. leases is the client for the shards'
+        Leases; None uses the connections of client; see LeaseConnections.
+        Raises: ValueError for a registry with another manager's metrics, for a rate_limiter (which
+        controllers cannot share), and for shards with leader election or namespaces; TypeError if seams is
+        not a Seams; the same errors as Caches.
         """
         if not isinstance(seams, Seams):
             raise TypeError(f"seams is Seams(clock=...), and not {seams!r}")
@@ -137,7 +139,7 @@ class Manager(Roster):
         self.reconcile_metrics = ReconcileMetrics(registry)
         self.own_write_metrics = OwnWriteMetrics(registry)
         if shards is not None and (namespaces or leader_election is not None):
-            raise ValueError("shards are for all namespaces, and without leader election: all replicas work")
+            raise ValueError("shards need all namespaces and no leader election: all replicas work")
         self.replica: Share = (
             Sole(self.seconds_to_write)
             if shards is None
@@ -149,7 +151,8 @@ class Manager(Roster):
         )
         self._caches = self._new_caches(client.until(caches_stop), namespaces, informer_options)
         registry.register(CacheState(self.informers, seams.clock))
-        # With named namespaces, the roles are in these namespaces, and none of them allows watching all.
+        # With named namespaces, the roles apply to these namespaces, and none of them allows watching all
+        # namespaces.
         whole = isinstance(chosen := chosen_namespaces(namespaces), Selector) or chosen == [""]
         watch = partial(self._caches.watch, namespace="", plain=True)
         self.namespace_annotations = NamespaceAnnotations(watch if whole else None)
@@ -183,7 +186,7 @@ class Manager(Roster):
             options,
             metrics_provider=InformerMetricsProvider(self.registry),
             reachability=client.reachability,
-            stop_poll_seconds=math.inf,  # the lifetime stops each of them
+            stop_poll_seconds=math.inf,  # the lifetime stops each informer
             hints=replace(options.hints, nearest=client.discovery().nearest),
             restrictions=self.replica.restrictions,
         )
@@ -212,14 +215,15 @@ class Manager(Roster):
         **options: Any,
     ) -> Self:
         """
-        Create a manager with its services: connections, pages and the lease, until run ends.
+        Create a manager with its services: connections, pages and the lease. They are closed when run ends.
 
         Args: if config is None, load_config() finds the kubeconfig, or the pod's account. name is the
-        program's name, as the server sees it. leader_election is a Lease, `namespace/name` (in a pod, the
-        name is enough); "" = none. metrics and health are addresses such as `:8080`, on which run serves
-        `/metrics`, and `/healthz` and `/readyz`; None = not served; `served` has the actual addresses. Shards
-        without a lease are named after the program. options are those of Manager.
-        Raises: ConfigError; ValueError for a lease without a namespace, or an invalid address; as Manager.
+        program's name, which is sent to the server. leader_election is a Lease, `namespace/name` (in a pod,
+        the name is enough); "" means no election. metrics and health are addresses such as `:8080`, on which
+        run serves `/metrics`, and `/healthz` and `/readyz`; None means not served. `served` returns the
+        actual addresses. Shards without a lease are named after the program. options are passed to Manager.
+        Raises: ConfigError; ValueError for a lease without a namespace, or an invalid address; the same
+        errors as Manager.
         """
         config = load_config() if config is None else config
         pages = Pages(
@@ -266,15 +270,15 @@ class Manager(Roster):
         self, kind: type[T], *, labels: Labels = "", fields: str = ""
     ) -> MultiNamespaceInformer[T]:
         """
-        Return the shared informers of a kind or a selection. They list and hold only those objects.
+        Return the shared informers of a kind or a selection. They list and cache only these objects.
 
-        Before run, they are empty. Once run has begun, they are started and filled; the first read of an
-        informer that was created earlier waits for that as well.
+        Before run, they are empty. Once run has begun, they are started and filled. If an informer was
+        created before run, its first read waits until it is filled.
 
-        Args: labels and fields, written as for the server: `app=web`, `metadata.name=settings`.
+        Args: labels and fields are written as for the server: `app=web`, `metadata.name=settings`.
         Raises: SelectorError for a selector that the server would refuse. Once run has begun,
         CacheSyncTimeoutError with the reason, and DeadlineExceededError if the manager stops first. In a
-        reconcile, WaitError as soon as their list fails or the manager stops.
+        reconcile, WaitError as soon as the list fails or the manager stops.
         Blocks: once run has begun, until they are filled, for at most cache_sync_timeout_seconds.
         """
         informer = self._caches.informer_for(kind, selection_of(kind, labels=labels, fields=fields))
@@ -283,22 +287,22 @@ class Manager(Roster):
 
     def watch(self, kind: type[T], namespace: str) -> MultiNamespaceInformer[T] | None:
         """
-        Start an informer for a namespace for the caller; `stop` ends it. None if there are too many.
+        Start an informer of a namespace for one caller, who must stop it. None if there are too many.
 
-        Once run has begun, its first get waits for it, as in informer_for.
+        Once run has begun, its first get waits until it is filled, as in informer_for.
         """
         return self._caches.watch(kind, namespace)
 
     def watch_object(self, kind: type[T], name: ObjectName, changed: Changed[T]) -> ObjectWatch[T] | None:
-        """Start a watch of one object in the same way."""
+        """Start a watch of one object for one caller, who must stop it. None if there are too many."""
         return self._caches.watch_object(kind, name, changed)
 
     def run_beside(self, name: str, run: Callable[[threading.Event], None]) -> bool:
-        """Run a function in a thread until the caches stop. Returns: False if there is no room."""
+        """Run a function in a thread until the caches stop. Returns: False if no thread is available."""
         return self._caches.run_beside(name, run)
 
     def informer_of(self, group_resource: str) -> MultiNamespaceInformer[Any] | None:
-        """Return the shared informers that hold a whole kind, given as `plural.group`; None if none exist."""
+        """Return the shared informers that cache a whole kind, given as `plural.group`, or None."""
         return self._caches.informer_of(group_resource)
 
     def lister_for(self, kind: type[T], *, labels: Labels = "", fields: str = "") -> Lister[T]:
@@ -317,13 +321,13 @@ class Manager(Roster):
         on_lost: Callable[[LeadershipLost], None] | None = None,
     ) -> None:
         """
-        Work only while holding a lease. Call this once, before run. The lock can use this manager's recorder.
+        Work only while this process holds a lease. Call this once, before run.
 
-        The lock needs a separate client, because the manager's client writes nothing before the lease is
-        held.
+        The lock needs a separate client, because the manager's client writes only while the lease is held.
+        The lock can use this manager's recorder.
 
-        Args: as LeaderCallbacks.
-        Raises: ValueError for a configuration that makes no sense.
+        Args: on_waiting and on_lost work as in LeaderCallbacks.
+        Raises: ValueError for conflicting durations, or a lock without an identity.
         """
         callbacks = LeaderCallbacks(
             on_started_leading=self._lifetime.lead,
@@ -341,13 +345,13 @@ class Manager(Roster):
         """
         Add a runnable, before run. During a stop, it runs until the reconciles, which may use it, have ended.
 
-        Raises: as begin; ShardingError for a runnable that cannot be sharded.
+        Raises: the same errors as begin; ShardingError for a runnable that cannot be sharded.
         """
         self.replica.refuse(runnable)
         super().add(runnable)
 
     def served(self) -> dict[str, str]:
-        """Return the addresses of the `metrics` and `health` pages of from_config, once run has begun."""
+        """Return the actual addresses of from_config's `metrics` and `health` pages, once run has begun."""
         services = self._services
         return {} if services is None else {"metrics": services.metrics, "health": services.health}
 
@@ -361,9 +365,9 @@ class Manager(Roster):
 
     def why(self, name: ObjectName, controller: str = "") -> Why:
         """
-        Return what the controllers of this process know about a name: its state, and recent decisions.
+        Return what this process's controllers know about a name: its state, and recent decisions.
 
-        Args: controller may be "", for all of them. Never waits. Threads: any.
+        Args: controller limits this to one controller; "" means all of them. Never blocks. Threads: any.
         """
         found = [
             each.explain(name)
@@ -381,7 +385,7 @@ class Manager(Roster):
         return why_page(self)
 
     def _who_works_on(self, name: ObjectName, *, is_known: bool) -> tuple[str, str, str]:
-        """Return our identity, why a name is not ours, and its holder's identity; each is "" if missing."""
+        """Return our identity, why another process works on a name, and its identity; each can be ""."""
         if self.elector is None:
             return self.replica.identity, *self.replica.elsewhere(name, is_known=is_known)
         seen = self.elector.candidacy.statistics()
@@ -391,11 +395,11 @@ class Manager(Roster):
         return seen.identity, text, seen.holder
 
     def seconds_to_write(self) -> float:
-        """Return for how long no other process can lead; infinity without an election, and with shards."""
+        """Return for how long no other process can lead. Without an election, this is infinity."""
         return math.inf if self.elector is None else self.elector.candidacy.seconds_to_write()
 
     def liveness_checks(self) -> Mapping[str, Check]:
-        """`/healthz`: the process answers, all workers are alive, and no lease is held beyond its time."""
+        """Return the checks of `/healthz`: the threads are alive, and no lease is held beyond its time."""
         checks: dict[str, Check] = {
             "ping": lambda: None,
             "workers": self._workers_check,
@@ -406,7 +410,7 @@ class Manager(Roster):
         return {**checks, **self.replica.liveness_checks()}
 
     def readiness_checks(self) -> Mapping[str, Check]:
-        """`/readyz`: the caches are filled and fresh, the workers are alive, and stop is not set."""
+        """Return the checks of `/readyz`: the caches are fresh, the workers are alive, stop is not set."""
         checks: dict[str, Check] = {
             "informers-synced": self._caches.synced_check,
             "informers-fresh": self._caches.fresh_check,
@@ -425,11 +429,11 @@ class Manager(Roster):
         """
         Work until stop is set, and then stop everything in order. A controller that fails also sets stop.
 
-        Raises: ListenError if a page of from_config cannot be served; LeadershipLost, on its own; the error
-        of a runnable, unless the stop came first (then it is only logged); StopTimeoutError if runnables were
-        left behind, unless shutdown_timeout_seconds is 0; an ExceptionGroup of several such failures.
-        RuntimeError on a second call, and, before anything starts, if a controller was begun but never
-        completed, or if there is nothing to run.
+        Raises: ListenError if a page of from_config cannot be served; LeadershipLost, always alone; a
+        runnable's error, unless the stop came first (then it is only logged); StopTimeoutError if runnables
+        did not end, unless shutdown_timeout_seconds is 0; an ExceptionGroup of several of these failures.
+        RuntimeError on a second call, or if a controller was begun but never completed, or if there is
+        nothing to run; in these cases nothing is started.
         Blocks: until stop is set, and then for at most shutdown_timeout_seconds (0 = runnables are not waited
         for) plus 6 s for the lease, caches and Events.
         """
@@ -443,9 +447,10 @@ class Manager(Roster):
 
     def run_until_signalled(self) -> None:
         """
-        Like run, until SIGINT or SIGTERM. A second signal ends the process at once. Only on the main thread.
+        Like run, but stop at SIGINT or SIGTERM. A second signal ends the process immediately.
 
-        Raises: as run.
+        Call this on the main thread.
+        Raises: the same errors as run.
         """
         stop = threading.Event()
 

@@ -1,7 +1,7 @@
 """
 The services that a manager needs in its process: connections, metrics, page servers, and the lease.
 
-Both `main` and Manager.from_config use this module. No other module assembles these services.
+Only this module assembles them. `main` and Manager.from_config use it.
 Decision: One place for the services of a manager.
 """
 
@@ -52,9 +52,9 @@ class Closing(Protocol):
 
 class ProcessServices:
     """
-    The services of one manager. A `with` block serves the pages; when it ends, everything is closed.
+    The services of one manager. Its `with` block serves the pages, and closes everything at the end.
 
-    metrics and health are the addresses of the pages, or `off`. Used on the main thread.
+    Fields: metrics and health, the addresses of the pages, or `off`. Threads: only the main thread.
     """
 
     def __init__(
@@ -70,10 +70,10 @@ class ProcessServices:
         seams: Seams = REAL_SEAMS,
     ) -> None:
         """
-        Prepare; nothing is opened.
+        Prepare the services. No connection is opened.
 
-        Args: pages says where the pages are served; registry None creates a new one; burst 0 means twice qps;
-        the others are as for Client.
+        Args: pages has the addresses of the pages; if registry is None, a new one is created; burst 0 means
+        twice qps; the others are as for Client.
         """
         self.registry = new_registry() if registry is None else registry
         self.client_metrics = ClientMetrics(self.registry)
@@ -93,7 +93,7 @@ class ProcessServices:
         self.client = self._client_over(self._transport)
 
     def client_within(self, request_seconds: float) -> Client:
-        """Return a client with the same connections and rate limit. Each request may take this long."""
+        """Return a client with the same connections and rate limit, but with this time limit per request."""
         return self._client_over(self._transport.within(request_seconds), self.client.reachability)
 
     def _client_over(self, transport: Transport, reachability: Reachability | None = None) -> Client:
@@ -111,9 +111,9 @@ class ProcessServices:
 
     def attach(self, manager: ManagerToServe, *closing: Closing) -> None:
         """
-        Answer probes with a manager's checks. Without a manager, the process is alive but not ready.
+        Answer probes with the manager's checks. Before this call, the process is alive but not ready.
 
-        Args: closing are objects to close at the end, after the servers.
+        Args: closing are objects to close at the end, after the servers have stopped.
         """
         self._manager = manager
         self._last += closing
@@ -133,7 +133,7 @@ class ProcessServices:
 
     @property
     def certificates(self) -> CertificateMetrics | None:
-        """Return the metrics of certificate reads, for other servers; None before the pages are bound."""
+        """Return the metrics of certificate reads, which other servers also use; None before __enter__."""
         return None if self._servers is None else self._servers.certificates
 
     def __enter__(self) -> Self:

@@ -1,8 +1,9 @@
 """
 How a reconcile ends, and how long it may take.
 
-A reconcile is level-triggered: it gets an object or a name, reads the current state, and makes the cluster
-match. It returns when nothing is left to do for now, and raises an error to be called again with back-off.
+A reconcile is level-triggered: it receives an object or a name, reads the current state, and changes the
+cluster to match. It returns when it has nothing to do for now, and raises an error to be called again with
+back-off.
 Follows: controller-runtime pkg/reconcile.
 """
 
@@ -20,9 +21,9 @@ from handloop.seams.clock import REAL_CLOCK, Clock
 
 class ReconcileError(Exception):
     """
-    An expected failure. It is retried with back-off and logged without a stack; other errors are treated as
-    bugs.
+    An expected failure. The reconcile is retried with back-off, and no stack is logged.
 
+    Other errors are treated as bugs.
     Fields: retry_seconds, the shortest time before the retry.
     """
 
@@ -31,45 +32,46 @@ class ReconcileError(Exception):
 
 class WaitError(ReconcileError):
     """
-    Something else must happen first. This is not a failure, and it is not logged as an error.
+    The reconcile has to wait until something else has happened. It is not logged as an error.
 
-    A watch event about it triggers the next reconcile; if none comes, it follows after retry_seconds.
+    A watch event about that triggers the next reconcile. If no event comes, the reconcile is retried after
+    retry_seconds.
     """
 
     retry_seconds = 30.0
 
 
 class CacheNotFilledError(WaitError):
-    """A cache's first list fails. The retry comes soon, because no event tells when the list works again."""
+    """A cache's first list fails. The retry comes soon, because no event reports that the list succeeds."""
 
     retry_seconds = 5.0
 
 
 class TerminalError(ReconcileError):
     """
-    A retry cannot help, so the name waits until the object, or something it depends on, changes.
+    A retry cannot help, so the name waits until the object, or something that it depends on, changes.
 
-    The text is the reason, for the log and for the condition Stalled. `raise TerminalError("...") from error`
-    keeps the cause.
+    The message is the reason that the log and the condition Stalled show. `raise TerminalError("...") from
+    error` keeps the cause.
 
-    Fields: is_told, whether the object had that condition with that text before the reconcile, so it is not
-    news.
+    Fields: is_told, whether the object already had this condition with this message before the reconcile. The
+    error is then not reported again.
     """
 
     is_told: bool = False
 
 
 class DeadlineExceededError(ReconcileError):
-    """The reconcile took longer than it may. It is retried."""
+    """The reconcile took longer than allowed. It is retried."""
 
 
 class Deadline:
     """
-    A point in time. A stop brings it forward. Threads: any.
+    A time by which a reconcile has to end. A stop of the program ends it earlier. Threads: any.
 
-    A thread cannot be stopped from outside, so a reconcile that works in steps, or waits, checks between
-    them. Each request to the server has its own time limit. When the server asks for a wait (Retry-After), no
-    worker sleeps. Instead, the name returns to the queue with that wait as its delay.
+    A thread cannot be stopped from outside. A reconcile with several steps, or waits, therefore checks its
+    deadline between them. Each request to the server has its own time limit. When the server demands a wait
+    (Retry-After), no worker sleeps. Instead, the name returns to the queue with this delay.
     """
 
     __slots__ = ("_at", "_clock", "_stop")
@@ -81,26 +83,26 @@ class Deadline:
         stop: threading.Event | None = None,
         clock: Clock = REAL_CLOCK,
     ) -> None:
-        """Args: seconds from now, None if only stop ends it; stop is the program's stop event."""
+        """Args: seconds from now, or None if only stop ends it; stop is the program's stop event."""
         self._clock = clock
         self._at = math.inf if seconds is None else clock.now() + seconds
         self._stop = threading.Event() if stop is None else stop
 
     def remaining(self) -> float:
-        """Return the seconds left, at least 0; infinity without a limit."""
+        """Return the seconds left, at least 0, or infinity without a limit."""
         return 0.0 if self._stop.is_set() else max(0.0, self._at - self._clock.now())
 
     def passed(self) -> bool:
-        """Return whether the time is up, regardless of a stop."""
+        """Return whether the time has passed, regardless of a stop."""
         return self._clock.now() >= self._at
 
     def exceeded(self) -> bool:
-        """Return whether to give up: the time is up, or the program stops."""
+        """Return whether the time has passed or the program is stopping."""
         return self._stop.is_set() or self.passed()
 
     def check(self) -> None:
         """
-        Return if there is time left.
+        Check that time is left.
 
         Raises: DeadlineExceededError otherwise, so that the reconcile is retried.
         """
@@ -109,9 +111,9 @@ class Deadline:
 
     def sleep(self, seconds: float) -> bool:
         """
-        Wait, but not beyond the deadline.
+        Sleep, but not beyond the deadline.
 
-        Returns: False if the deadline ended the wait, so that exceeded() is True.
+        Returns: False if the deadline ended the sleep. exceeded() is then True.
         """
         self._clock.sleep(min(seconds, self.remaining()), self._stop)
         return not self.exceeded()
@@ -126,9 +128,10 @@ class Result:
     """
     How a reconcile ended.
 
-    Args: requeue_after reconciles again after this many seconds, even without a change; None or 0 = only
-    after a change. priority is the name's priority in the queue, None = the same as this time. Higher
-    priorities come first: watch events and changes have 0, objects from a first list and resyncs have -100.
+    Args: with requeue_after, the object is reconciled again after this many seconds, even without a change;
+    with None or 0, only after a change. priority is the name's new priority in the queue; None keeps its
+    present one. Higher priorities come first: watch events and changes have 0, objects from a first list and
+    resyncs have -100.
 
     Raises: ValueError; TypeError for a value that is not a number, such as a timedelta.
     """

@@ -1,4 +1,4 @@
-"""What is set up in a process before it runs: its runnables, and what they need from the cluster."""
+"""The parts that are added to a process before it runs: its runnables, and their access to the cluster."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ _LONGEST_NAME: Final = 128
 
 class Roster:
     """
-    The runnables of one manager. No runnable can be added once the manager runs.
+    The runnables of one manager. They can be added only before the manager runs.
 
-    State, under _lock: _runnables, _access, _reconciled and _written; _begun, the names still to be added;
-    _ran, True once the manager runs, which a second run also reads without the lock. Threads: any.
+    State, under _lock: _runnables, _access, _reconciled and _written; _begun, the names of runnables that
+    must still be added; _ran, True once the manager runs, which a second call of run also reads without the
+    lock. Threads: any.
     """
 
     def __init__(self) -> None:
@@ -34,7 +35,7 @@ class Roster:
         """
         Add a runnable, before run.
 
-        Raises: as begin.
+        Raises: the same errors as begin.
         """
         with self._lock:
             self._accept_locked(runnable.name)
@@ -43,10 +44,10 @@ class Roster:
 
     def begin(self, name: str) -> None:
         """
-        Announce that a controller with that name will be added. Without it, run refuses to start.
+        Announce that a controller with this name will be added. run fails if it is not added.
 
-        Raises: RuntimeError once run has begun; ValueError for a name that is taken, or that a server
-        refuses.
+        Raises: RuntimeError once run has begun; ValueError for a name that is used already, or that a server
+        would refuse.
         """
         with self._lock:
             self._accept_locked(name)
@@ -69,12 +70,12 @@ class Roster:
             self._access += access
 
     def declare_reconciled(self, kind: type[Kind]) -> None:
-        """Declare that a controller reconciles a kind, which may need a CRD."""
+        """Declare that a controller reconciles a kind, for which a CRD may be necessary."""
         with self._lock:
             self._reconciled.append(kind)
 
     def declare_written(self, *kinds: type[Kind]) -> None:
-        """Declare the types that a controller writes with, in addition to its own kind."""
+        """Declare the kinds that a controller writes, in addition to the one it reconciles."""
         with self._lock:
             self._written += kinds
 
@@ -84,12 +85,12 @@ class Roster:
             return merged(self._access)
 
     def reconciled_kinds(self) -> tuple[type[Kind], ...]:
-        """Return the kinds that controllers reconcile, each once."""
+        """Return the kinds that controllers reconcile, without duplicates."""
         with self._lock:
             return tuple(dict.fromkeys(self._reconciled))
 
     def written_kinds(self) -> tuple[type[Kind], ...]:
-        """Return the types that controllers write with, each once."""
+        """Return the kinds that controllers write, without duplicates."""
         with self._lock:
             return tuple(dict.fromkeys(self._written))
 
@@ -99,7 +100,7 @@ class Roster:
             return {runnable.name: runnable for runnable in self._runnables}
 
     def _complete(self, *, watches: bool) -> list[Runnable]:
-        """Refuse further runnables and return all. Args: watches tells whether there are informers to run."""
+        """Refuse further runnables, and return all. Args: watches is whether there are informers to run."""
         with self._lock:
             self._refuse_a_second_run()
             if self._begun:
@@ -111,7 +112,7 @@ class Roster:
             return list(self._runnables)
 
     def _refuse_a_second_run(self) -> None:
-        """Works without the lock, because a forked child may find the lock held by a thread of its parent."""
+        """Refuse a second run. No lock is used, because a forked child may have copied a held lock."""
         if self._ran:
             raise RuntimeError("a manager runs only once: create another one, with another registry")
 
@@ -122,7 +123,7 @@ class Roster:
         return self._reasons("ready_check")
 
     def _reasons(self, member: str) -> str | None:
-        """Return what the runnables' health checks report, for those that have one."""
+        """Return the problems that the runnables' optional health checks report."""
         with self._lock:
             checks = [getattr(runnable, member, None) for runnable in self._runnables]
         reasons = [reason for check in checks if check is not None and (reason := check())]

@@ -1,4 +1,4 @@
-"""The servers of a program's own pages: metrics and health."""
+"""The servers of a program's metrics and health pages."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ _STARTING: Final[Mapping[str, Checks]] = {
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pages:
     """
-    Where the pages are served. The address None turns a page off.
+    The addresses of the pages, and their protection. An address of None turns a page off.
 
-    Args: any_host answers requests for any host, as in a pod. With metrics_auth, the API server decides who
-    may read the metrics, over TLS. certificate_folder contains tls.crt and tls.key; if it is "", the program
-    creates a pair or, without metrics_auth, serves plain HTTP.
+    Args: any_host answers requests for any host, as in a pod. With metrics_auth, the pages use TLS, and the
+    API server decides who may read the metrics. certificate_folder contains tls.crt and tls.key; if it is "",
+    the program creates a certificate or, without metrics_auth, serves plain HTTP.
     """
 
     metrics: BindAddress | None = None
@@ -50,22 +50,21 @@ def _not_yet(_query: Mapping[str, list[str]]) -> tuple[int, str, bytes]:
 
 class Servers:
     """
-    The metrics and health servers. The constructor binds them; they answer between start and stop.
+    The metrics and health servers. The constructor binds their ports; they answer between start and stop.
 
-    certificates counts how often the process's certificates were read.
-
+    Fields: certificates, which counts the reads of the process's certificates.
     State: _checks of liveness and readiness, under _lock: main writes them, the answering threads read them.
     """
 
     def __init__(self, pages: Pages, registry: CollectorRegistry, rest: RESTClient, clock: Clock) -> None:
         """
-        Bind.
+        Bind the ports.
 
         Args: rest is used to ask the API server who may read the metrics.
         Raises: ListenError if a port or a certificate cannot be used.
         """
         self._servers: list[PageServer] = []
-        # In a pod, a proxy passes on the Host of its clients, and there are no browsers.
+        # In a pod, a proxy forwards its clients' Host headers, and no browser runs.
         self._any_host = pages.any_host
         self._lock = new_lock("Servers._lock", 95)
         self._checks = _STARTING
@@ -89,7 +88,7 @@ class Servers:
             raise
 
     def show(self, live: Checks, ready: Checks, why: Page = _not_yet) -> None:
-        """Use these checks from now on. Before that, the program reports that it is alive and not ready."""
+        """Use these checks from now on. Before that, the program reports that it is alive but not ready."""
         with self._lock:
             self._checks = {"live": live, "ready": ready}
             self._why = why
@@ -114,7 +113,7 @@ class Servers:
         guard: Guard | None = None,
         private: Collection[str] = (),
     ) -> str:
-        """Returns: the address to show in the banner."""
+        """Bind a server. Returns: its address in the form that the startup banner shows."""
         if address is None:
             return "off"
         names = None if self._any_host else address.served_names()

@@ -1,1 +1,1 @@
-"""The informers of a process: one kind across several namespaces, and how to wait for the caches."""
+"""A process's informers: one kind across several namespaces, and waiting until the caches are filled."""

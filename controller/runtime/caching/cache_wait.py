@@ -1,8 +1,8 @@
 """
 Wait until caches are filled.
 
-The first read of a cache by a runnable or a reconcile waits. A handler gets the objects that have arrived so
-far.
+When a runnable or a reconcile first reads a cache, it waits until the cache is filled. A handler does not
+wait, and reads the objects that have arrived so far.
 Decision: A cache that is not filled is not read.
 """
 
@@ -19,7 +19,7 @@ from handloop.informers.sync import poll_seconds
 from handloop.seams.clock import REAL_CLOCK, Clock
 
 Troubles = Callable[[], Sequence[str]]
-"""Return, in words, what keeps the caches from being filled. The result is empty once they are filled."""
+"""Returns the reasons, in words, why the caches are not filled yet; an empty list once they are filled."""
 
 READER: Final[ContextVar[str]] = ContextVar("READER", default="")
 """
@@ -47,9 +47,9 @@ def wait_for_caches(
     clock: Clock = REAL_CLOCK,
 ) -> bool:
     """
-    Wait until there are no troubles.
+    Wait until troubles returns an empty list.
 
-    Args: waiting is the name of the waiting component, for the error; timeout_seconds may be infinite.
+    Args: waiting names the waiting component in the error; timeout_seconds may be infinite.
     Returns: False if stop was set first.
     Raises: CacheSyncTimeoutError.
     Blocks: until then.
@@ -65,7 +65,7 @@ def wait_for_caches(
 
 
 class Filling(Protocol):
-    """A cache whose reads may have to wait: a MultiNamespaceInformer, or an ObjectWatch."""
+    """A cache whose readers may have to wait: a MultiNamespaceInformer, or an ObjectWatch."""
 
     kind: type[Any]
     selection: Selection
@@ -75,7 +75,7 @@ class Filling(Protocol):
         """Return whether the cache's first list has arrived."""
 
     def is_failing(self, namespace: str = "", /) -> bool:
-        """Return whether the first list fails and is being retried."""
+        """Return whether the first list has failed and is being retried."""
 
     def troubles(self, namespace: str = "", /) -> list[str]:
         """Return why the first list has not arrived, in words."""
@@ -83,13 +83,13 @@ class Filling(Protocol):
 
 class FirstReads:
     """
-    Makes the first reads of a cache wait until it is filled, from the start of a process until it stops.
+    Makes the first reads of a cache wait until it is filled, while the process runs.
 
-    State: _stop, the process's event, None before begin. Threads: any.
+    State: _stop, the process's stop event, or None before begin. Threads: any.
     """
 
     def __init__(self, *, timeout_seconds: float, clock: Clock) -> None:
-        """Args: timeout_seconds is how long a read waits at most; it may be infinite."""
+        """Args: timeout_seconds is the longest time that a read waits; it may be infinite."""
         self._timeout_seconds = timeout_seconds
         self._clock = clock
         self._stop: threading.Event | None = None
@@ -99,7 +99,7 @@ class FirstReads:
         self._stop = stop
 
     def before_read(self, informer: Filling, namespace: str) -> None:
-        """Wait, if called from a runnable or a reconcile. Raises, blocks: as wait_for."""
+        """Wait if the caller is a runnable or a reconcile. Raises and blocks like wait_for."""
         if READER.get():
             self.wait_for(informer, namespace)
 
@@ -108,8 +108,8 @@ class FirstReads:
         Wait until the informers of a namespace ("" = all) are filled.
 
         Raises: CacheSyncTimeoutError; DeadlineExceededError if the process stops first. In a reconcile,
-        CacheNotFilledError as soon as their list fails or the process stops.
-        Blocks: until then.
+        CacheNotFilledError as soon as the list fails or the process stops.
+        Blocks: until the informers are filled.
         """
         stop = self._stop
         if stop is None or informer.has_synced(namespace):
@@ -118,7 +118,7 @@ class FirstReads:
 
         def troubles() -> Sequence[str]:
             if informer.has_ended:
-                raise CacheNotFilledError(f"the cache of {plural} was given up")
+                raise CacheNotFilledError(f"the cache of {plural} has been stopped")
             left = informer.troubles(namespace)
             if READER.get() == "reconcile" and informer.is_failing(namespace):
                 raise CacheNotFilledError(f"the cache of {plural} is not filled: {'; '.join(left)}")

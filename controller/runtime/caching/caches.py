@@ -1,5 +1,5 @@
 """
-The informers of a process, one per kind, selection and namespace, and checks that they are up to date.
+A process's informers, one per kind, selection and namespace, and health checks for their caches.
 
 Follows: controller-runtime pkg/cache, differs: a kind has one typed form, so it has one informer.
 """
@@ -52,23 +52,23 @@ T = TypeVar("T", bound=Kind)
 
 
 MOST_OBJECTS: Final = 48
-"""The number of single objects that a process may watch. Each needs a thread and a connection."""
+"""The largest number of single objects that a process may watch. Each needs a thread and a connection."""
 
 MOST_INFORMERS: Final = 6
-"""The number of informers that serve one user each. Each needs three threads and a connection."""
+"""The largest number of informers that serve one user each. Each needs three threads and a connection."""
 
 WARM_UP_SECONDS: Final = 60.0
-"""How long warm_up waits at most for caches that are still being filled."""
+"""The longest time that warm_up waits for caches to be filled."""
 
 FRESH_SECONDS: Final = 120.0
-"""How far the caches of a ready process may lag. A rolling restart of API servers takes less time."""
+"""The longest time that a ready process's caches may lag. A rolling restart of API servers takes less."""
 BLOCKED_SECONDS: Final = 60.0
-"""How long one call of a handler may last before the process is reported unready, and later dead."""
+"""How long a handler's call may last. A longer call makes the process unready, later dead."""
 STUCK_SECONDS: Final = 300.0
 
 
 class _One(Protocol):
-    """Something that was started for one user. Stopping all caches ends it as well."""
+    """A watch or function that was started for one user. It ends when all caches stop, at the latest."""
 
     def stop(self) -> None:
         """End it; does not wait."""
@@ -86,15 +86,16 @@ class _Beside:
 
 class Caches:
     """
-    One informer factory per namespace, or one for all namespaces if none are named. Threads: any.
+    A process's informer factories: one per namespace, or a single one for all namespaces. Threads: any.
 
-    With a label selector in place of names, factories come and go with the namespaces that it selects. When a
-    namespace leaves, its informers end; no handler is called, because nothing was deleted. A cluster-scoped
-    kind always has one informer.
-    State: _stop, the event passed to start, None before that. start sets it before it starts the factories,
-    each under its lock, so an informer that is created too late for that start finds _stop in place. Under
-    _lock (4): _factories, a mapping that is replaced; _views = (kind, selection) -> its informers; _left =
-    the namespaces that have left; _ones = what was started for single users and may still run -> its thread.
+    If the namespaces are given as a label selector, factories come and go with the namespaces that it
+    selects. When a namespace leaves, its informers end, and no handler is called, because nothing was
+    deleted. A cluster-scoped kind always has one informer.
+    State: _stop, the event passed to start, or None before that. start sets _stop before it starts the
+    factories, each under its lock, so an informer that is created too late for this start finds _stop set.
+    Under _lock (4): _factories, a mapping that is replaced; _views, (kind, selection) -> its informers;
+    _left, the namespaces that have left; _ones, what was started for single users and may still run -> its
+    thread.
     """
 
     def __init__(
@@ -110,7 +111,7 @@ class Caches:
         Create the factories. They send no request to the server before start.
 
         Args: fill is passed to every MultiNamespaceInformer.
-        Raises: as chosen_namespaces.
+        Raises: the same errors as chosen_namespaces.
         """
         self._client = client
         self._options = options
@@ -153,7 +154,7 @@ class Caches:
         registration = informer.add_event_handler(
             ResourceEventHandlerFuncs(
                 add_func=lambda each: self._join(each.metadata.name),
-                # If no thread was available, a resync tries again.
+                # If no thread was available when the namespace joined, a resync retries the start.
                 update_func=lambda _old, each: self._start_all_of(each.metadata.name),
                 delete_func=lambda each: self._leave(deletion_handling_object_to_name(each).name),
             )
@@ -207,7 +208,7 @@ class Caches:
     # informers
 
     def informer_for(self, kind: type[T], selection: Selection = EVERYTHING) -> MultiNamespaceInformer[T]:
-        """Return the shared informers of a selection. After start they are started, but not waited for."""
+        """Return a selection's shared informers. After start, they are also started, but not waited for."""
         with self._lock:
             view = self._views.get((kind, selection))
             if view is None:
@@ -220,7 +221,8 @@ class Caches:
         changing = self._changing if kind.resource.namespaced else None
         factories = self._factories if kind.resource.namespaced else {"": self._cluster}
         if changing is not None:
-            # This informer never starts. It refuses whatever a joining namespace's informer would refuse.
+            # This informer never starts. It refuses the same indexes as the informers of namespaces that join
+            # later.
             changing = changing._replace(model=self._model.informer_of(kind, selection))
         return MultiNamespaceInformer(
             kind,
@@ -234,14 +236,15 @@ class Caches:
         self, kind: type[T], namespace: str, *, plain: bool = False
     ) -> MultiNamespaceInformer[T] | None:
         """
-        Start an informer of a namespace for the caller, who has to stop it. None if there are too many.
+        Start an informer of a namespace for one caller, who has to stop it. Return None if there are too
+        many.
 
-        Stopping the caches ends it as well. It has no metrics, because they would outlive it.
+        The informer also ends when the caches stop. It has no metrics, because they would outlive it.
 
-        Args: plain leaves out the options that the author chose for the controllers' kinds.
+        Args: plain omits the options that the author chose for the controllers' kinds.
         """
         suffix = f"@{namespace}" if namespace else ""
-        # Keep quiet about failures, because the caller then has another source.
+        # Its failures are not logged as warnings, because the caller can read from another source.
         options = replace(
             self._options,
             metrics_provider=None,
@@ -258,16 +261,16 @@ class Caches:
         )
         name = f"informer-{kind.resource.plural}"
         stop = self._stop
-        assert stop is not None, "caches that have not started watch nothing"
+        assert stop is not None, "call start before starting a watch"
         if not self._start_one(name, informer, partial(informer.run, stop), MOST_INFORMERS):
             return None
         return MultiNamespaceInformer(kind, {namespace: informer}, fill=self._fill)
 
     def watch_object(self, kind: type[T], name: ObjectName, changed: Changed[T]) -> ObjectWatch[T] | None:
         """
-        Start a watch of one object for the caller, who has to stop it. None if there are too many.
+        Start a watch of one object for one caller, who has to stop it. Return None if there are too many.
 
-        Stopping the caches ends it as well.
+        The watch also ends when the caches stop.
         """
         objects = self._client.resource(kind)
         watch = ObjectWatch(
@@ -277,14 +280,14 @@ class Caches:
         return watch if self._start_one(thread, watch, watch.run, MOST_OBJECTS) else None
 
     def run_beside(self, name: str, run: Callable[[threading.Event], None]) -> bool:
-        """Run a function in a thread until the caches stop. Returns: False if there is no room."""
-        assert self._stop is not None, "caches that have not started run nothing"
+        """Run a function in a thread until the caches stop. Returns: False if no thread is available."""
+        assert self._stop is not None, "call start before run_beside"
         beside = _Beside(partial(run, self._stop))
         return self._start_one(name, beside, beside.run, math.inf)
 
     def _start_one(self, name: str, one: _One, run: Callable[[], None], most: float) -> bool:
-        """Start a thread for one user. Returns: False if there are too many, or the system has none left."""
-        assert self._stop is not None, "caches that have not started watch nothing"
+        """Start a thread for one user. Returns: False if too many run, or if no thread is available."""
+        assert self._stop is not None, "call start before starting a watch"
         with self._lock:
             self._ones = {each: its for each, its in self._ones.items() if its.is_alive()}
             if sum(type(each) is type(one) for each in self._ones) >= most:
@@ -299,7 +302,7 @@ class Caches:
         return True
 
     def informer_of(self, group_resource: str) -> MultiNamespaceInformer[Any] | None:
-        """Return the existing shared informers that hold a whole kind, given as `plural.group`."""
+        """Return the existing shared informers that cache a whole kind, given as `plural.group`, or None."""
         whole = (
             informer.kind
             for informer in self.informers()
@@ -309,12 +312,12 @@ class Caches:
         return None if kind is None else self.informer_for(kind)
 
     def kinds(self) -> set[type[Kind]]:
-        """Return the kinds that have been asked for, even while no namespace is known."""
+        """Return the kinds that have been requested, even if no namespace is known yet."""
         with self._lock:
             return {kind for kind, _ in self._views}
 
     def views(self) -> list[MultiNamespaceInformer[Any]]:
-        """Return the shared informers, by kind and selection."""
+        """Return the shared informers, one entry per kind and selection."""
         with self._lock:
             return list(self._views.values())
 
@@ -327,7 +330,7 @@ class Caches:
         return [*other, *self._factories.values()]
 
     def start(self, stop: threading.Event) -> None:
-        """Start the existing informers, and from now on new ones. Does not wait."""
+        """Start the existing informers, and every informer that is created from now on. Does not wait."""
         self._stop = stop
         for factory in self._all_factories():
             factory.start(stop)
@@ -395,9 +398,9 @@ class Caches:
         """
         A health check: every cache is filled.
 
-        A cache that waits for a conversion passes as filled, because the webhook's Service sends requests
-        only to ready pods, which may be ours. So does a cache whose version is not served until a replica
-        converts.
+        A cache that waits for a conversion counts as filled. The webhook's Service sends requests only to
+        ready pods, and ours may be the pod that has to convert. A cache whose version is not served yet also
+        counts as filled.
         """
         waiting = [view.kind.resource.plural for view in self._unfilled() if not _waits_for_conversion(view)]
         return f"no complete list yet of {', '.join(dict.fromkeys(waiting))}" if waiting else None
@@ -415,7 +418,7 @@ class Caches:
         return f"dead threads: {', '.join(dead)}" if dead else self._blocked(STUCK_SECONDS)
 
     def _blocked(self, seconds: float) -> str | None:
-        """Return the handlers, including map functions, whose current call has lasted longer than this."""
+        """Return the handlers (or map functions) whose current call has lasted longer than this, as text."""
         found = [
             f"{informer.name}: {listener.name} for {listener.blocked_seconds:.0f}s"
             for informer in self.informers()
@@ -428,7 +431,7 @@ class Caches:
 
     def fresh_check(self) -> str | None:
         """
-        A health check: no cache lags by more than FRESH_SECONDS, as it would without an API server.
+        A health check: no cache lags by more than FRESH_SECONDS. Caches lag while no API server answers.
 
         If the server refuses one of several namespaces, a warning is logged, but the process stays ready.
         """
@@ -438,7 +441,7 @@ class Caches:
             informers = [each for each in informers if each.has_synced() or not is_refused(each)]
         if self._namespaces is not None:
             informers = [*self._namespaces.informers(), *self._cluster.informers()]
-        # See synced_check. If every replica became unready, nothing would ever be converted again.
+        # See synced_check. If every replica became unready, no object would be converted.
         informers = [each for each in informers if not waits_for_conversion(each)]
         lags = {each.name: lag_seconds(each, now) for each in (one.statistics() for one in informers)}
         old = [f"{name} for {lag:.0f}s" for name, lag in lags.items() if lag > FRESH_SECONDS]
@@ -452,10 +455,10 @@ class Caches:
 
 def chosen_namespaces(namespaces: Sequence[str] | str | Selector) -> list[str] | Selector:
     """
-    Return the namespaces to watch, each once, or [""] for all, or their label selector, `team=a`.
+    Return the namespaces to watch, each once; [""] for all; or the label selector that was given.
 
-    Raises: TypeError for a str that is one name; SelectorError for one that is not a selector; ValueError if
-    "" stands beside single names, because their objects would be held twice.
+    Raises: TypeError for a str that is a single name; SelectorError for an invalid selector; ValueError if ""
+    is combined with names, because their objects would be cached twice.
     """
     if isinstance(namespaces, Selector):
         return namespaces
@@ -471,14 +474,14 @@ def chosen_namespaces(namespaces: Sequence[str] | str | Selector) -> list[str] |
     chosen = list(dict.fromkeys(namespaces)) or [""]
     if "" in chosen and len(chosen) > 1:
         raise ValueError(
-            f'namespaces={namespaces!r} holds "", which is all namespaces, beside single ones: '
-            'leave "" out to watch those alone, or give () for all'
+            f'namespaces={namespaces!r} contains "", which means all namespaces, and names: '
+            'remove "" to watch only these, or pass () for all'
         )
     return chosen
 
 
 def _waits_for_conversion(view: MultiNamespaceInformer[Any]) -> bool:
-    """Return whether only conversions keep the view's informers from being filled."""
+    """Return whether the view's informers are unfilled only because conversions are missing."""
     unfilled = [each for each in view.informers if not each.has_synced()]
     return bool(unfilled) and all(map(waits_for_conversion, unfilled))
 

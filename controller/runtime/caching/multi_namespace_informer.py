@@ -1,8 +1,8 @@
 """
 The informers of one kind, seen as one: a single informer for all namespaces, or one for each of several.
 
-A watch covers one namespace or all, so a controller for several namespaces has an informer in each. With a
-namespace selector, the informers come and go. With a restriction, the objects of one informer come and go.
+A watch covers one namespace or all of them, so a controller for several namespaces has an informer in each.
+With a namespace selector, informers come and go. With a restriction, the objects in one informer come and go.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ _NOT_CONVERTED: Final = "conversion webhook for "
 _REFUSALS: Final = (HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND)
 
 _MOST_FILLED: Final = 1000
-"""Only this many are remembered, because reads may ask for any namespace, even a string that a user wrote."""
+"""The largest number of namespaces that are remembered. A read may name any string as its namespace."""
 
 RECONCILED: Final[ContextVar[str]] = ContextVar("RECONCILED", default="")
-"""The namespace of the name that this thread is reconciling, "" = none."""
+"""The namespace of the name that this thread is reconciling, or "" if it reconciles none."""
 
 
 class Synced(Protocol):
@@ -48,10 +48,10 @@ class Synced(Protocol):
 
 class ChangingNamespaces(NamedTuple):
     """
-    A changing set of namespaces. text says what they have in common; known, whether the first are known.
+    A changing set of namespaces.
 
-    model is an informer that never starts. It is set up like each namespace's informer, and refuses whatever
-    that would refuse.
+    Fields: text, what they have in common; known, whether the first list of them has arrived; model, an
+    informer that never starts. It is set up like each namespace's informer, and refuses the same indexes.
     """
 
     text: str
@@ -61,11 +61,11 @@ class ChangingNamespaces(NamedTuple):
 
 class _Gate(Generic[T]):
     """
-    One namespace's handler, until the namespace leaves. Implements
+    Passes one namespace's events to a handler, until the namespace leaves. Implements
     handloop.informers.handlers.ResourceEventHandler.
 
-    It also drops objects that the restriction no longer admits at the time of the call. A call that is in
-    progress when a namespace leaves may read a namespace that is no longer watched.
+    It also drops objects that the restriction no longer admits at the time of the call. If a namespace leaves
+    during a call, the call may read a namespace that is no longer watched.
     """
 
     def __init__(self, handler: ResourceEventHandler[T], restriction: Restriction[T]) -> None:
@@ -97,7 +97,7 @@ class _Gate(Generic[T]):
 
 
 class _Registration(Generic[T]):
-    """Add a handler to all parts, including parts that join later."""
+    """A handler that was added to all parts, and is added to parts that join later."""
 
     def __init__(
         self,
@@ -122,7 +122,7 @@ class _Registration(Generic[T]):
         self._parts = {**self._parts, namespace: (part, added)}
 
     def mute(self, namespace: str) -> None:
-        """Drop whatever the part still has to deliver."""
+        """Drop the events that the part has not delivered yet."""
         self._gates[namespace].has_left = True
 
     def leave(self, namespace: str) -> None:
@@ -131,7 +131,7 @@ class _Registration(Generic[T]):
         self._parts = {name: part for name, part in self._parts.items() if name != namespace}
 
     def has_synced(self) -> bool:
-        """Return whether the handler has synced with each part that the start waits for."""
+        """Return whether the handler has received the first list of each part that the start waits for."""
         awaited = _awaited([part for part, _ in self._parts.values()], changing=self._changing)
         return all(added.has_synced() for part, added in self._parts.values() if part in awaited)
 
@@ -140,14 +140,14 @@ class MultiNamespaceInformer(Lister[T]):
     """
     The informers of one kind by namespace ("" = all, or a cluster-scoped kind): a lister that has handlers.
 
-    Their factories start and stop them. The objects of a namespace that leaves are not treated as deleted: no
-    handler is called, reads raise NamespaceNotWatched, and `has_left` is True for it.
-    Fields: kind; indexer, which reads their stores; restricts, whether a restriction admits only part of the
-    kind.
+    Factories start and stop the informers. When a namespace leaves, its objects are not treated as deleted:
+    no handler is called, reads raise NamespaceNotWatched, and `has_left` is True for the namespace.
+    Fields: kind; indexer, which reads the informers' stores; restricts, whether a restriction admits only
+    part of the kind.
     State: _parts, a mapping that is replaced; _filled, used only if there is a single part: what its
     restriction admitted when last checked, and the stores of the namespaces that were filled by then, which
-    is enough for most reads. Under _lock (6), what parts that join later get: _indexers, _callbacks and
-    _registrations, and _on_left. Threads: any.
+    is enough for most reads. Under _lock (6): _indexers, _callbacks and _registrations, which are given to
+    parts that join later, and _on_left. Threads: any.
     """
 
     def __init__(
@@ -206,7 +206,7 @@ class MultiNamespaceInformer(Lister[T]):
             self._replace_parts_locked({**self._parts, namespace: part})
 
     def mute(self, namespace: str) -> None:
-        """Stop a namespace's handlers before it leaves the first kind, because handlers read other kinds."""
+        """Stop a namespace's handlers. Mute all kinds before one leaves: handlers also read other kinds."""
         with self._lock:
             for registration in self._registrations:
                 registration.mute(namespace)
@@ -227,11 +227,11 @@ class MultiNamespaceInformer(Lister[T]):
             self._on_left.append(callback)
 
     def has_left(self, namespace: str) -> bool:
-        """Return whether the set of namespaces can change, and this one is not watched now."""
+        """Return whether a namespace is not watched now. Always False if the namespaces cannot change."""
         return self._changing is not None and self._part(namespace) is None
 
     def watches(self, namespace: str) -> bool:
-        """Return whether the stores know of a namespace."""
+        """Return whether a namespace is watched, and admitted by the restriction."""
         part = self._part(namespace)
         return part is not None and part.restriction.version_of(namespace) is not None
 
@@ -245,14 +245,14 @@ class MultiNamespaceInformer(Lister[T]):
     # the informers as one
 
     def has_synced(self, namespace: str = "") -> bool:
-        """Return whether every first list that troubles reports on is completely in its store."""
+        """Return whether all first lists that troubles() reports on are completely in their stores."""
         return self._is_known() and not self._unfilled(namespace)
 
     def add_indexers(self, indexers: Indexers[T]) -> None:
         """
         Add indexes to every store.
 
-        Raises: as SharedIndexInformer.
+        Raises: the same errors as SharedIndexInformer.add_indexers.
         """
         with self._lock:
             model = self._changing.model if self._changing else None
@@ -269,8 +269,8 @@ class MultiNamespaceInformer(Lister[T]):
         with self._lock:
             self._callbacks.append(callback)
             informers = self.informers
-        # Call it without the lock, because it may add an index or a handler. Informers that join from now
-        # on already have it.
+        # Call the callback without the lock, because it may add an index or a handler. Informers that join
+        # from now on already have it.
         for informer in informers:
             informer.on_undecodable(callback)
 
@@ -287,13 +287,13 @@ class MultiNamespaceInformer(Lister[T]):
         return registration
 
     def stop(self) -> None:
-        """End the informers, permanently. Does not wait. has_ended is True from now on."""
+        """End the informers, permanently, and set has_ended. Does not wait."""
         self.has_ended = True
         for informer in self.informers:
             informer.stop()
 
     def _read(self, namespace: str = "") -> Cache[T]:
-        """Wait for one object's namespace, and check that it is watched, even in a read of all namespaces."""
+        """Wait for a namespace's cache, and check that it is watched, even in a cache of all namespaces."""
         only = self._only
         if only is None or not namespace:
             return self._read_filled(namespace)
@@ -320,9 +320,10 @@ class MultiNamespaceInformer(Lister[T]):
 
     def get(self, name: ObjectName | str, *, namespace: str = "") -> T | None:
         """
-        As Lister.get.
+        Return an object, like Lister.get.
 
-        Raises: WaitError for an object that exists but does not fit its type. None means that none exists.
+        Returns: None only if the object does not exist.
+        Raises: WaitError for an object that exists but does not fit its type.
         """
         found = super().get(name, namespace=namespace)
         if found is None:
@@ -333,17 +334,17 @@ class MultiNamespaceInformer(Lister[T]):
         return found
 
     def held(self, name: ObjectName) -> T | None:
-        """Like Lister.get, but None also for an object that does not fit its type."""
+        """Like Lister.get, but also returns None for an object that does not fit its type."""
         return super().get(name)
 
     def get_by_key(self, key: str) -> T | None:
-        """Return the cached object with that store key. None also if its namespace is not watched."""
+        """Return the cached object with this store key, or None, also if its namespace is not watched."""
         part = self._part(namespace_of_key(key))
         found = None if part is None else part.indexer.get_by_key(key)
         return None if part is None or found is None or not part.restriction.holds(found) else found
 
     def has_seen(self, namespace: str, resource_version: str) -> bool:
-        """Return whether a namespace's changes up to a version are stored. True if it is not watched."""
+        """Return whether a namespace's changes up to a version are stored; True if it is not watched."""
         part = self._part(namespace)
         return part is None or part.has_seen(resource_version)
 
@@ -351,7 +352,8 @@ class MultiNamespaceInformer(Lister[T]):
         """
         Return whether the selection includes an object, and the restriction admits it.
 
-        An object without labels, such as a deletion's Status, never matches a selection by labels.
+        A body without labels, such as the Status that answers a deletion, never matches a selection by
+        labels.
 
         Args: body is the object as the server sent it.
         Raises: msgspec.MsgspecError.
@@ -363,14 +365,14 @@ class MultiNamespaceInformer(Lister[T]):
         return self.selection.matches(obj) and all(each.would_hold(obj) for each in restricted)
 
     def is_quarantined(self, name: ObjectName) -> bool:
-        """Return whether an object exists but the store lacks it, because it does or did not fit its type."""
+        """Return whether an existing object is not stored, because it does not or did not fit its type."""
         if not self.has_synced(name.namespace):
             self._fill(self, name.namespace)
         part = self._part(name.namespace)
         return part is not None and part.quarantine.is_quarantined(str(name))
 
     def why_unindexed(self, name: ObjectName) -> str:
-        """Return which indexes lack an object because their function failed on it, and why; "" if none."""
+        """Return which indexes lack an object because their function failed, and why; "" if none do."""
         part = self._part(name.namespace)
         return "" if part is None else part.indexer.why_unindexed(str(name))
 
@@ -378,16 +380,16 @@ class MultiNamespaceInformer(Lister[T]):
         return self._parts.get(namespace) or self._parts.get("")
 
     def is_failing(self, namespace: str = "") -> bool:
-        """Return whether a first list that troubles reports on has failed, and is being retried."""
+        """Return whether a first list that troubles() reports on has failed, and is being retried."""
         return any(failing(part) for part in self._unfilled(namespace))
 
     def troubles(self, namespace: str = "") -> list[str]:
         """
         Return why first lists are not complete yet, in words: one text per informer that is not synced.
 
-        A namespace whose list is refused, for example before its role is bound, does not delay the others. If
-        namespaces come and go, no other failing list does either. If a namespace is given, only that one is
-        reported on.
+        If a namespace's list is refused, for example before its role is bound, the other namespaces do not
+        wait for it. If namespaces come and go, they do not wait for any failing list. If a namespace is
+        given, only its list is reported.
         """
         if self._changing is not None and not self._changing.known():
             plural = self.kind.resource.group_resource
@@ -399,14 +401,14 @@ class MultiNamespaceInformer(Lister[T]):
         return not self._unlisted(version)
 
     def listing_troubles(self, version: int) -> list[str]:
-        """Return, in words, why has_listed is not True yet: the last error if a list has failed."""
+        """Return, in words, why has_listed is not True yet, including the last error of a failed list."""
         return [_trouble(part) for part in self._unlisted(version)]
 
     def _unlisted(self, version: int) -> list[SharedIndexInformer[T]]:
         return [p for p in self.informers if p.restriction.restricts and not p.has_listed(version)]
 
     def _unfilled(self, namespace: str) -> list[SharedIndexInformer[T]]:
-        """Return the awaited parts that have not listed since they were allowed to hold the namespace."""
+        """Return the awaited parts that have not listed since the restriction admitted the namespace."""
         awaited = self._awaited(namespace)
         unfilled = [part for part in awaited if not part.has_synced()]
         if unfilled or not self.restricts or not namespace:  # every read of a lister calls this
@@ -441,7 +443,7 @@ def waits_for_conversion(informer: SharedIndexInformer[Any]) -> bool:
     """
     Return whether the server could not convert a stored object, or does not serve this version yet.
 
-    The version exists only once the definition that needs our conversion has been applied.
+    The server serves the version only after the definition that needs our conversion has been applied.
     """
     reflector = failing(informer)
     if reflector is None:
@@ -451,7 +453,7 @@ def waits_for_conversion(informer: SharedIndexInformer[Any]) -> bool:
 
 
 def failing(informer: SharedIndexInformer[Any]) -> ReflectorStatistics | None:
-    """Return the statistics of the reflector if its last list or watch failed; otherwise None."""
+    """Return the reflector's statistics if its last list or watch failed; otherwise None."""
     reflector = informer.statistics().reflector
     return None if reflector is None or not reflector.last_error else reflector
 

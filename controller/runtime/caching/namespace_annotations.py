@@ -1,8 +1,8 @@
 """
-The annotations that users put on namespaces for the controllers of this process, from a metadata watch.
+The annotations that users put on namespaces for this process's controllers, from a metadata watch.
 
 The first controller that starts begins the watch. A program for named namespaces has no such watch. A program
-that may not list namespaces logs that once, and then goes only by the annotations of the objects themselves.
+that may not list namespaces logs that once, and then uses only the annotations of the objects themselves.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ class NamespaceAnnotations:
     State, under _lock: _informer, written once and read without the lock, None before start or if no thread
     was available; _started; _told, whether the missing permission was logged. _readers grows only before
     start.
-    Threads: any thread reads; the listener of the namespaces calls the readers.
+    Threads: any thread may read; the readers are called on the thread that delivers namespace events.
     """
 
     def __init__(self, watch: Callable[[type[Kind]], MultiNamespaceInformer[Any] | None] | None) -> None:
-        """Args: watch starts an informer for a kind, which ends with the process; None = no watch."""
+        """Args: watch starts an informer for a kind, which ends with the process; None starts no watch."""
         self._watch = watch
         self._lock = new_lock("NamespaceAnnotations._lock", 2)
         self._readers: list[tuple[str, Callable[[str], None]]] = []
@@ -41,17 +41,17 @@ class NamespaceAnnotations:
         self._started = self._told = False
 
     def follow(self, key: str, changed: Callable[[str], None]) -> None:
-        """Call changed with each namespace whose annotation with that key changes. Use it before start."""
+        """Call changed with each namespace whose annotation with that key changes. Register before start."""
         self._readers.append((key, changed))
 
     def get(self, namespace: str, key: str) -> str | None:
-        """Return the annotation in the cache; None if there is none or nothing is known. Never blocks."""
+        """Return an annotation from the cache, or None if it does not exist or is not known. Never blocks."""
         informer = self._informer
         found = None if informer is None or not namespace else informer.get_by_key(namespace)
         return None if found is None else found.metadata.annotations.get(key)
 
     def start(self) -> None:
-        """Begin the watch, once. A later caller waits until it has begun."""
+        """Start the watch, once. A later caller waits until it has started."""
         with self._lock:
             if not self._started and self._watch is not None:
                 self._started = True
@@ -74,16 +74,16 @@ class NamespaceAnnotations:
                 changed(namespace)
 
     def _gone(self, obj: Any) -> None:
-        """A deleted namespace has no annotations. If it is recreated, its annotations come along."""
+        """Report a deleted namespace's annotations as removed. A recreated namespace arrives as a new one."""
         state: Any = final_state(obj)
         before = {} if state is None else state.metadata.annotations
         self._changed(deletion_handling_object_to_name(obj).name, before, None)
 
     def troubles(self) -> list[str]:
         """
-        Return why the annotations are not known yet; empty once they are, or if they cannot be.
+        Return why the annotations are not known yet; empty once they are, or if reading is forbidden.
 
-        A controller that did not wait would write to paused objects after every restart.
+        Without this wait, a controller would write to paused objects after every restart.
         """
         informer = self._informer
         if informer is None or informer.has_synced():
@@ -98,6 +98,6 @@ class NamespaceAnnotations:
             told, self._told = self._told, True
         if not told:
             log.info(
-                "Namespaces cannot be watched, so only annotations on objects pause, not those on namespaces",
+                "Namespaces cannot be watched, so only objects can be paused by annotation, not namespaces",
                 fix="grant list and watch on namespaces, as the command rbac prints it",
             )

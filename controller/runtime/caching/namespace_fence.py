@@ -1,4 +1,4 @@
-"""A fence in front of the transport: nothing is written to a namespace that is no longer watched."""
+"""A fence in front of the transport, which refuses writes to namespaces that are no longer watched."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ class NamespaceFence(ForwardingTransport):
     """
     A transport that refuses writes to namespaces that have left. It raises Cancelled and sends nothing.
 
-    A reconcile that began earlier may still be in the middle of its writes.
+    A reconcile that began before the namespace left may still be writing.
     """
 
     def __init__(self, transport: Transport, has_left: Callable[[str], bool]) -> None:
-        """Args: has_left is asked for the namespace of every write."""
+        """Args: has_left is called with the namespace of every write."""
         super().__init__(transport)
         self._has_left = has_left
 

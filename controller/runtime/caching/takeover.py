@@ -1,9 +1,9 @@
 """
-Wait for caches at a takeover: a new leader does nothing until its caches have all earlier writes.
+Delay a new leader's work until its caches contain all earlier writes.
 
-A process that becomes the leader, of all of the work or of a part, takes over from another process. Its own
+A process that becomes the leader, of all or part of the work, takes over from another process. Its own
 watches may not have delivered that process's last writes yet, so it might create a second child or undo a
-change. client-go and controller-runtime do not wait for this.
+change. client-go and controller-runtime do not wait for them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from handloop.seams.logs import get_logger
 log = get_logger("controller")
 
 PATIENCE_SECONDS: Final = 1.0
-"""How long a large cache's watch may take to reach the takeover's version. Then it is listed again."""
+"""How long a large cache's watch may take to reach the takeover's version, before it is listed again."""
 
 SMALL: Final = 500
 """A cache with at most this many objects is listed again at once, because they fit on one page."""
@@ -31,10 +31,10 @@ _WARN_SECONDS: Final = 60.0
 
 class CatchUp:
     """
-    One informer, from a takeover until its store has everything written before it.
+    One informer, from a takeover until its store has everything that was written before the takeover.
 
-    An idle kind sends no event that shows how far its watch has got, so the informer lists again after a
-    moment. It is created at the takeover, and only one thread uses it.
+    A kind without changes sends no event that shows how far its watch has got, so the informer lists again
+    after a moment. A CatchUp is created at the takeover, and used by one thread.
     """
 
     def __init__(self, informer: SharedIndexInformer[Any], clock: Clock) -> None:
@@ -46,7 +46,7 @@ class CatchUp:
 
     def is_done(self) -> bool:
         """
-        Return whether the store has everything. An informer that may not read anything is not waited for.
+        Return whether the store has everything. An informer that may not read its kind counts as done.
 
         Blocks: for one request, on the first call.
         """
@@ -82,7 +82,7 @@ def catch_up(
     """
     Wait until all stores have what was written before this call, except those whose first list fails.
 
-    Blocks: until then, or until stop is set.
+    Blocks: until the stores are up to date, or until stop is set.
     """
     began_at = clock.now()
     warn_at: float | None = began_at + _WARN_SECONDS

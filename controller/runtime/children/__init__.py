@@ -1,1 +1,1 @@
-"""The objects that a reconcile creates: how they are applied and owned, and what was applied last."""
+"""The objects that a reconcile creates: applying them, their owners, and the fields applied last."""

@@ -1,17 +1,17 @@
 """
 Decide whether to send an apply, given the wanted fields, the stored object, and the controller's last apply.
 
-A cached object shows its fields, but not which manager wants them: besides a wanted key, it can contain an
+A cached object shows its fields, but not which manager wants them. Besides a wanted key, it can contain an
 older key of ours, such as a revoked key of a Secret. The server knows the owners from managedFields, but
-caches drop those because they are as large as the object. A controller therefore remembers what it applied
-last, and asks the server once about each object that an earlier process applied.
+caches drop managedFields because they are as large as the object. A controller therefore remembers what it
+applied last, and once reads from the server each object that an earlier process applied.
 
-The memory also shows that an apply would change nothing although the object differs from the wanted one,
-because the server omits zeros or spells a value in its own way, or an admission policy has changed it. In
-that case, the object still has the result of the last apply.
+The remembered apply also shows when another apply would change nothing although the object differs from the
+wanted one: the server omits zeros or spells a value in its own way, or an admission policy changes it. In
+that case, the object is still as the last apply left it.
 
-When the stored object changes, the server is asked again, because a delayed write by a former leader or an
-earlier process may have restored what was revoked since.
+When the stored object changes, it is read from the server again, because a delayed write by a former leader
+or an earlier process may have restored a revoked key.
 Decision: A controller removes the fields that it no longer wants.
 """
 
@@ -34,7 +34,7 @@ from handloop.client.resource_client import Client
 from handloop.informers.keys import ObjectName
 from handloop.seams.locks import new_lock
 
-# The server writes these fields. In an apply, a version or UID would be a precondition.
+# The server writes these fields, so an apply omits them. A version or UID would be a precondition.
 _SERVERS: Final = (
     "resourceVersion",
     "uid",
@@ -44,7 +44,7 @@ _SERVERS: Final = (
     "managedFields",
 )
 Fields: TypeAlias = dict[str, Any]
-"""What an apply sends: an object as JSON, without status and without the fields that the server writes."""
+"""The fields that an apply sends: an object as JSON, without status and the fields that the server writes."""
 
 
 # The path to a value: built-in or custom kind, then field names, without map keys and list indexes.
@@ -53,7 +53,8 @@ _BUILT_IN: Final = "built-in"
 _CUSTOM: Final = "custom"
 
 _CONTAINERS: Final = ("containers", "initContainers", "ephemeralContainers")
-# An apply merges these lists by their keys (or by whole elements if () is given), and replaces all others.
+# An apply merges these lists by the given keys (or by whole elements if () is given). It replaces all other
+# lists.
 _MERGED: Final[dict[_Way, tuple[str, ...]]] = {
     ("metadata", "ownerReferences"): ("uid",),
     ("metadata", "finalizers"): (),
@@ -79,11 +80,11 @@ _MERGED: Final[dict[_Way, tuple[str, ...]]] = {
     (_BUILT_IN, "secrets"): ("name",),
 }
 _KEY_DEFAULTS: Final = {"protocol": "TCP"}
-# An apply replaces these maps whole. matchLabels is missing because its whole selector is replaced.
+# An apply replaces these maps as a whole. matchLabels is not listed, because its whole selector is replaced.
 _REPLACED_MAPS: Final = {("spec", "selector"), ("spec", "nodeSelector"), ("scheduling", "nodeSelector")}
 # Many managers write to these maps, so an empty wanted map does not remove the others' entries.
 _SHARED_MAPS: Final = {("metadata", "labels"), ("metadata", "annotations")}
-# These fields hold quantities, which the server stores in its own spelling.
+# These fields contain quantities, which the server stores in its own spelling.
 _AMOUNTS: Final = {
     ("resources", "limits"),
     ("resources", "requests"),
@@ -99,16 +100,16 @@ _AMOUNTS: Final = {
 }
 
 REMEMBERED: Final = 50_000
-"""How many objects a controller remembers. It asks the server again about one that it has forgotten."""
+"""How many objects a controller remembers. It reads a forgotten object from the server again."""
 
 _ABSENT: Final = object()
 
 
 class LastApply(NamedTuple):
     """
-    One apply: the name whose reconcile sent it, and the object that it was sent to.
+    One apply: the name whose reconcile sent it, and the UID of the object that it was sent to.
 
-    It also has hashes of the fields sent, of their stored values, and of everything stored at that time.
+    Also contains hashes of the fields sent, of their stored values, and of the whole object as stored then.
     """
 
     reconciled: ObjectName
@@ -119,15 +120,18 @@ class LastApply(NamedTuple):
     left: int
 
     def was_of(self, said: Fields) -> bool:
-        """Return whether these fields were sent, and no others."""
+        """Return whether exactly these fields were sent."""
         return self.wanted == _digest(said)
 
     def has_made(self, said: Fields, present: Kind) -> bool:
-        """Return whether the stored values of these fields are still what the apply made of them."""
+        """Return whether the stored values of these fields are still the ones that the apply produced."""
         return self._is_version_of(present) or self.made == _digest_of_ours(said, owned_fields(present))
 
     def is_all_of(self, present: Kind) -> bool:
-        """Return whether no field has been written since. A new version alone is not a write."""
+        """
+        Return whether no field has been written since the apply. A new version alone does not count as a
+        write.
+        """
         return self._is_version_of(present) or self.left == _digest_of_all(present)
 
     def _is_version_of(self, present: Kind) -> bool:
@@ -138,25 +142,25 @@ class AppliedFields:
     """
     The last apply that one controller sent to each object.
 
-    State, under _lock, a leaf: _last, object -> its last apply; _owned, the kinds with owners for which every
-    apply so far named an owner. Threads: workers.
+    State, under _lock, a leaf: _last, object -> its last apply; _owned, the kinds given to owns() for which
+    every apply so far named an owner. Threads: workers.
     """
 
     def __init__(self, *, owned: Iterable[str] = ()) -> None:
-        """Args: owned are the kinds with owners, as `plural.group`."""
+        """Args: owned are the kinds given to owns(), as `plural.group`."""
         self._lock = new_lock("AppliedFields._lock", 95)
         self._last: LRUCache[tuple[str, str, str], LastApply] = LRUCache(REMEMBERED)
         self._owned = set(owned)
 
     def lacks_owner(self, resource: str) -> bool:
-        """Return whether an apply without an owner is the first such apply for a kind that has owners."""
+        """Record an apply without an owner. Return whether it is the first one of a kind given to owns()."""
         with self._lock:
             is_first = resource in self._owned
             self._owned.discard(resource)
         return is_first
 
     def remember(self, wanted: Kind, stored: Kind, *, reconciled: ObjectName) -> None:
-        """Record that the server applied these fields to a child of reconciled, and answered with stored."""
+        """Record that the server applied wanted to a child of reconciled, and returned stored."""
         metadata, said = stored.metadata, owned_fields(wanted)
         applied = LastApply(
             reconciled,
@@ -170,10 +174,10 @@ class AppliedFields:
             self._last[_place(wanted)] = applied
 
     def forget_names(self, gone: Callable[[ObjectName], bool]) -> None:
-        """Forget the children of names that another replica takes over, because it applies them as well."""
+        """Forget the children of names that another replica takes over, because it also applies them."""
         with self._lock:
             entries = list(self._last.items())
-        # Call gone without the lock, because it may take a lock of its own.
+        # Call gone without the lock, because it may acquire a lock itself.
         places = [place for place, last in entries if gone(last.reconciled)]
         with self._lock:
             for place in places:
@@ -188,11 +192,12 @@ class AppliedFields:
         self, wanted: Kind, present: Kind, *, client: Client, manager: str, reconciled: ObjectName
     ) -> bool:
         """
-        Return whether nothing has to be sent: as far as is known, applying wanted would not change present.
+        Return whether applying wanted to present would change nothing, as far as is known.
 
-        Raises: as ResourceClient.get. Without permission to get the object, returns False once.
-        Blocks: for one request, if this process has not applied the object, or another client has changed it
-        since.
+        Raises: the same errors as ResourceClient.get. Without permission to get the object, returns False
+        once.
+        Blocks: for one request, if this process has not applied the object, or if another client has changed
+        it since.
         """
         said = owned_fields(wanted)
         with self._lock:
@@ -200,11 +205,11 @@ class AppliedFields:
         if last is not None and last.uid != present.metadata.uid:
             last = None
         if not holds(present, wanted, said):
-            # The server spells it differently, or a policy changed it and would do so again.
+            # The server spells a value differently, or a policy changed it and would change it again.
             return last is not None and last.was_of(said) and last.has_made(said, present)
         if last is not None:
             if not last.was_of(said):
-                return False  # one of our fields has to be removed
+                return False  # the apply has to remove a field of ours
             if last.is_all_of(present):
                 return True
         if not _are_all_wanted(said, _live_fields(wanted, client, manager)):
@@ -214,7 +219,7 @@ class AppliedFields:
 
 
 def _live_fields(wanted: Kind, client: Client, manager: str) -> list[Mapping[str, Any]] | None:
-    """Return what the manager has applied according to the server; None if the server does not say."""
+    """Return the fields that the manager applied, according to the server, or None if they cannot be read."""
     metadata = wanted.metadata
     objects = client.for_resource(wanted.resource)
     try:
@@ -234,10 +239,10 @@ def _are_all_wanted(said: Fields, applied: list[Mapping[str, Any]] | None) -> bo
 
 def leaves_out(said: Any, owned: Mapping[str, Any]) -> bool:
     """
-    Return whether a field that is owned is missing from the wanted fields.
+    Return whether wanted fields lack a field that a manager owns.
 
-    Args: said is an object as JSON. owned is a FieldsV1: `f:` marks a field, `k:` an entry of a list by its
-    keys, `v:` an entry of a set.
+    Args: said has the wanted fields as JSON. owned is a FieldsV1: `f:` marks a field, `k:` an entry of a list
+    by its keys, `v:` an entry of a set.
     """
     parts = ((_part(said, key), below) for key, below in owned.items() if key != ".")
     return any(part is _ABSENT or leaves_out(part, below) for part, below in parts)
@@ -252,7 +257,7 @@ def _part(said: Any, key: str) -> Any:
         return next((entry for entry in entries if entry == msgspec.json.decode(what)), _ABSENT)
     if how == "k":
         keys = msgspec.json.decode(what)
-        # An omitted key has its default, such as a port's protocol.
+        # An omitted key has its default value, for example a port's protocol.
         same = (entry for entry in entries if all(entry.get(name, keys[name]) == keys[name] for name in keys))
         return next(same, _ABSENT)
     return said
@@ -268,7 +273,7 @@ def _digest(said: Fields) -> int:
 
 
 def _digest_of_all(obj: Kind) -> int:
-    """Return a digest of everything an apply may send. generation also covers fields that the type lacks."""
+    """Return a digest of all fields that an apply may send. generation covers fields that the type lacks."""
     return hash((_digest(owned_fields(obj)), obj.metadata.generation))
 
 
@@ -276,14 +281,14 @@ def _digest_of_ours(said: Fields, there: Fields) -> int:
     """
     Return a digest of the live values of the wanted fields.
 
-    Leave out the neighbouring fields. A scheduler or another controller sets those, an apply does not change
-    them, and sending them can be refused or do harm: a port with protocol "" is a new entry every time.
+    Neighbouring fields are omitted, because a scheduler or another controller sets them and an apply does not
+    change them. Sending them can be refused or do harm: a port with protocol "" is a new entry every time.
     """
     return _digest(_ours(said, there))
 
 
 def _ours(said: Any, there: Any) -> Any:
-    """Return what `there` has in the places of `said`. A list of a different length is returned whole."""
+    """Return `there`'s values at the places that `said` has. A list of another length is returned whole."""
     if isinstance(said, dict) and isinstance(there, dict):
         return {key: _ours(value, there[key]) for key, value in said.items() if key in there}
     if isinstance(said, list) and isinstance(there, list) and len(said) == len(there):
@@ -303,14 +308,14 @@ def is_applied(desired: Kind, present: Kind) -> bool:
     """
     Return whether applying desired would change nothing, as far as the two objects show.
 
-    Lists and maps are compared the way an apply treats them. If an apply replaces a list or map, the two must
-    be equal. If it merges them, all desired entries must be present, and in a list in the same order. Lists
-    of custom kinds are treated as replaced. An empty list or map must be empty in present, except labels and
-    annotations, which many managers share.
+    Lists and maps are compared as an apply treats them. If an apply replaces a list or map, the two must be
+    equal. If it merges them, all desired entries must be present, and list entries in the same order. Lists
+    of custom kinds are treated as replaced. An empty list or map must be empty in present, except for labels
+    and annotations, which many managers share.
 
-    Values that are not sent are not compared: None, empty values, and the defaults of a type that leaves them
-    out. An entry of a merged list or map that is no longer desired is not noticed here either. Context.apply
-    notices it with the help of AppliedFields.
+    Values that are not sent are not compared: None, empty values, and the defaults of a type that omits them.
+    An entry of a merged list or map that is no longer desired is not detected here either. Context.apply
+    detects it with AppliedFields.
     """
     return holds(present, desired, owned_fields(desired))
 
@@ -329,7 +334,7 @@ def holds(present: Kind, desired: Kind, said: Fields) -> bool:
 
 
 def _covers(present: Any, desired: Any, said: Any, way: _Way) -> bool:
-    """Args: said is desired as JSON. It holds the fields to compare."""
+    """Args: said is desired as JSON, with exactly the fields to compare."""
     if isinstance(desired, msgspec.Struct):
         return isinstance(present, type(desired)) and _covers_fields(present, desired, said, way)
     if isinstance(desired, dict | list | tuple) and not (present or desired):
@@ -361,7 +366,7 @@ def _covers_map(present: dict[Any, Any], desired: dict[Any, Any], said: dict[str
 
 
 def _is_whole(desired: dict[Any, Any], way: _Way) -> bool:
-    """Return whether a map may hold only the desired entries."""
+    """Return whether a map may contain only the desired entries."""
     if way[-2:] in _SHARED_MAPS:
         return False
     return not desired or way[-1] == "matchLabels" or (way[-2:] in _REPLACED_MAPS and _is_known(way))

@@ -1,9 +1,9 @@
 """
 Server-side apply of the fields that a controller owns.
 
-An apply leaves fields that the typed view does not set to other managers. The server removes a field that an
-earlier apply set and this one leaves out. An apply that changes nothing is still a request, which
-applied_fields avoids.
+Fields that the typed view does not set stay with other managers. If an earlier apply set a field and this one
+omits it, the server removes the field. An apply that changes nothing is still a request; applied_fields
+avoids it.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ def apply(
 
     Args: force takes over fields from other managers; without it, such a field causes a Conflict.
     precondition is either ABSENT, or the uid or resourceVersion that the server's object must have.
-    Returns: the stored object. Its resource version is the old one if nothing changed.
-    Raises: as ResourceClient.patch. If the precondition is not met, raises Conflict, or Invalid for an object
-    with another uid.
+    Returns: the stored object. If nothing changed, its resource version is unchanged.
+    Raises: the same errors as ResourceClient.patch. If the precondition is not met, raises Conflict, or
+    Invalid for an object with another uid.
     """
     fields = owned_fields(obj)
     fields["metadata"] |= precondition

@@ -1,8 +1,9 @@
 """
-The children of one reconcile: applied if they differ, and deleted once they are no longer wanted.
+Apply the children of one reconcile if they differ, and delete the ones that are no longer wanted.
 
 An apply has four steps: build the wanted object with its owner; read the present object, from the cache or
-the server; check that it is ours; and send the request, unless applied_fields finds no difference.
+the server; check that the controller may write it; and send the request, unless applied_fields finds no
+difference.
 Decision: An apply for an owner has a precondition.
 """
 
@@ -33,14 +34,14 @@ class Caches(Protocol):
     """The caches of one controller."""
 
     def lister_for(self, kind: type[K], *, labels: Labels = "", fields: str = "") -> Lister[K]:
-        """Return the cached objects of a kind. The first call per kind starts its cache and waits."""
+        """Return the cached objects of a kind. The first call per kind starts its cache and waits for it."""
 
     def listers_of(self, kind: type[K]) -> Sequence[Lister[Any]]:
-        """Return all caches of a kind, also those for selections or metadata; if none, the lister_for one."""
+        """Return all of a kind's caches, including those for selections; or lister_for's if none exist."""
 
 
 class Tools(Protocol):
-    """The tools of a reconcile: a Context. A tool that was not provided raises an error when it is used."""
+    """The tools of a reconcile. Context implements it. Using a tool that was not provided is an error."""
 
     controller: str
     name: ObjectName
@@ -53,7 +54,7 @@ class Tools(Protocol):
 
 class Children:
     """
-    The children of the object named tools.name. Context documents what apply and prune send and raise.
+    Applies and prunes the children of the object named tools.name. See Context.apply and Context.prune.
 
     Threads: the worker's.
     """
@@ -66,8 +67,8 @@ class Children:
         child_labels: Callable[[], Mapping[str, str]],
     ) -> None:
         """
-        Args: caches raises an error for a Context without caches. The replica that holds the owner finds a
-        child by its child_labels.
+        Args: caches raises an error for a Context without caches. The replica that holds the owner finds its
+        children by child_labels.
         """
         self._tools = tools
         self._caches = caches
@@ -75,7 +76,7 @@ class Children:
         self._child_labels = child_labels
 
     def apply(self, obj: K, owner: Kind | None, *, caller: FrameType) -> K:
-        """Context.apply, called from the author's frame. The caller sends the Event about a taken name."""
+        """Implements Context.apply. caller is the author's frame. Context reports taken names as Events."""
         if not isinstance(obj, Kind):
             raise TypeError(f"apply takes an object, such as ConfigMap.named(...), not {type(obj).__name__}")
         if getattr(obj, "string_data", None):
@@ -119,7 +120,7 @@ class Children:
         return spare
 
     def _owned(self, obj: K, owner: Kind) -> K:
-        """Return the child with its owner reference, and the label by which the owner's replica finds it."""
+        """Return the child with its owner reference, and the labels by which the owner's replica finds it."""
         child, labels = with_controller(obj, owner), self._child_labels()
         if not labels:
             return child
@@ -127,7 +128,7 @@ class Children:
         return replace(child, metadata=metadata)
 
     def _tell_of_no_owner(self, obj: Kind, caller: FrameType) -> None:
-        """Log once per kind and controller that an apply names no owner, although the kind has owners."""
+        """Log once per kind and controller that an apply names no owner, although owns() named the kind."""
         resource = obj.resource.group_resource
         if self._applied.lacks_owner(resource):
             self._tools.log.warning(
@@ -158,7 +159,10 @@ class Children:
         return self._live(wanted)
 
     def _lister_of(self, wanted: K) -> Lister[K]:
-        """Return the lister for wanted's kind. If there are several, return the one that would hold it."""
+        """
+        Return the lister for wanted's kind. If there are several, return the one whose selection matches
+        wanted.
+        """
         try:
             return self._caches().lister_for(type(wanted))
         except SeveralSelections as several:
@@ -181,9 +185,10 @@ class Children:
 
     def _send_to(self, present: K | None, wanted: K, owner: Kind) -> K:
         """
-        The cache can lag, so the object may have been replaced, orphaned or marked for deletion by now.
+        Apply wanted only to the object that was checked.
 
-        The apply therefore names the version in the cache or, if the cache has none, the server's version.
+        The cache can lag, so the object may have been replaced, orphaned or marked for deletion by now. The
+        apply therefore names the version in the cache or, if the cache has none, the server's version.
         """
         try:
             return self._send(wanted, _that_of(present))
@@ -191,7 +196,7 @@ class Children:
             try:
                 live = self._live(wanted)
             except Forbidden as refused:
-                # The cache does not have the object yet, so its owner is not known.
+                # The cache does not have the object yet, so its owner cannot be checked.
                 raise error from refused
         if live is not None:
             require_ours(live, owner)
@@ -213,7 +218,7 @@ class Children:
 
 
 def _that_of(present: Kind | None) -> Mapping[str, str]:
-    """Return the precondition that the server's object is still the one that we read."""
+    """Return the precondition that the server's object is still the version that was read."""
     if present is None:
         return ABSENT
     version = present.metadata.resource_version

@@ -1,5 +1,5 @@
 """
-Finalizers: the server keeps an object until every controller has cleaned up and removed its finalizer.
+Finalizers: the server keeps an object until each controller has cleaned up and removed its finalizer.
 
 Follows: controller-runtime pkg/controller/controllerutil, differs: the change is a patch that applies only to
 the version that was read, so that another controller's finalizer is never lost.
@@ -21,13 +21,13 @@ def has_finalizer(obj: Kind, finalizer: str) -> bool:
 
 
 def is_being_deleted(obj: Kind) -> bool:
-    """Return whether the object's deletion has begun and waits for finalizers."""
+    """Return whether the object has been marked for deletion, and waits for its finalizers to be removed."""
     return obj.metadata.deletion_timestamp is not None
 
 
 def add_finalizer(client: ResourceClient[T], obj: T, finalizer: str, *, field_manager: str = "") -> T:
     """
-    Add a finalizer to an object that is not being deleted. Send no request if it has the finalizer.
+    Add a finalizer to an object that is not being deleted. If the object has it, send no request.
 
     Returns: the updated object. Raises: Conflict if the object has changed since it was read.
     """
@@ -38,7 +38,7 @@ def add_finalizer(client: ResourceClient[T], obj: T, finalizer: str, *, field_ma
 
 def remove_finalizer(client: ResourceClient[T], obj: T, finalizer: str, *, field_manager: str = "") -> T:
     """
-    Remove a finalizer, so that the object can be deleted. Send no request if it lacks the finalizer.
+    Remove a finalizer, so that the object can be deleted. If the object lacks it, send no request.
 
     Returns: the updated object. Raises: Conflict if the object has changed since it was read.
     """

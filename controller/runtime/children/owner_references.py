@@ -1,9 +1,9 @@
 """
-Owner references: an object is deleted with its owners, and its changes cause reconciles of them.
+Owner references: an object is deleted with its owners, and its changes trigger reconciles of its owners.
 
 All functions are pure: the caller writes the object that they return.
 Follows: controller-runtime pkg/controller/controllerutil @86a0d40e0, differs: a call that changes nothing
-returns the same object; a controller is known by its UID. More: docs/differences.md.
+returns the same object; a controller is identified by its UID. More: docs/differences.md.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ T = TypeVar("T", bound=Kind)
 
 
 class OwnerError(ValueError):
-    """An impossible owner: the server would refuse it, or the garbage collector would delete the object."""
+    """An invalid owner: the server would refuse it, or the garbage collector would delete the object."""
 
 
 class AlreadyOwnedError(OwnerError):
@@ -41,14 +41,14 @@ class AlreadyOwnedError(OwnerError):
 
 
 NAME_TAKEN: Final = "NameTaken"
-"""The reason of the Event about a NameTakenError."""
+"""The reason of the Event that reports a NameTakenError."""
 
 
 class NameTakenError(ReconcileError):
     """
-    An object to be written has the name of a foreign object, which is left alone but may be deleted.
+    An object to write has the same name as an object that is not ours. That object is left unchanged.
 
-    Its deletion triggers no reconcile, so retries come after at least 5 s, with growing delays.
+    Its deletion would trigger no reconcile, so the write is retried after at least 5 s, with growing delays.
     """
 
     retry_seconds = 5.0
@@ -56,10 +56,10 @@ class NameTakenError(ReconcileError):
 
 def with_controller(obj: T, owner: Kind) -> T:
     """
-    Return the object controlled by owner. owns() and the garbage collector follow that reference.
+    Return the object with owner as its controller. owns() and the garbage collector follow this reference.
 
-    Raises: AlreadyOwnedError, even for an earlier owner with that name; OwnerError for an owner in another
-    namespace, or without a UID.
+    Raises: AlreadyOwnedError if it has another controller, even an earlier object with owner's name;
+    OwnerError for an owner in another namespace, or without a UID.
     """
     wanted = _new_reference(obj, owner)
     present = controller_of(obj)
@@ -82,16 +82,16 @@ def with_owner(obj: T, owner: Kind) -> T:
 
 
 def without_owner(obj: T, owner: Kind) -> T:
-    """Return the object without that owner, which is matched by UID."""
+    """Return the object without this owner. Owners are compared by UID."""
     references = obj.metadata.owner_references
     kept = tuple(reference for reference in references if reference.uid != owner.metadata.uid)
     return obj if len(kept) == len(references) else _with_references(obj, kept)
 
 
 def _with(obj: T, wanted: OwnerReference) -> T:
-    """Let wanted replace a reference to the same owner, or a plain one to an earlier object with its name."""
+    """Add wanted. Replace a reference to the same owner, or a plain one to an earlier object of its name."""
     references = obj.metadata.owner_references
-    # Use a dict to drop duplicates, because references to both owner and predecessor can be present.
+    # The dict drops duplicates, because an object can have references to both the owner and its predecessor.
     updated = dict.fromkeys(wanted if _gives_way(each, wanted) else each for each in references)
     updated[wanted] = None
     return obj if tuple(updated) == references else _with_references(obj, tuple(updated))
@@ -102,15 +102,15 @@ def _gives_way(present: OwnerReference, wanted: OwnerReference) -> bool:
 
 
 def is_of_predecessor(reference: OwnerReference, owner: Kind) -> bool:
-    """Return whether a reference points to an earlier object of an owner's kind and name."""
+    """Return whether a reference points to an earlier object with the owner's kind and name."""
     return reference.uid != owner.metadata.uid and _is_of_one_name(reference, new_controller_ref(owner))
 
 
 def require_ours(present: Kind, owner: Kind | None) -> None:
     """
-    Refuse to write an object that owner does not control, or that is being deleted.
+    Check that owner controls an object that will be written, and that the object is not being deleted.
 
-    Args: if owner is None, any object counts as ours.
+    Args: if owner is None, every object passes the first check.
     Raises: NameTakenError; WaitError.
     """
     what, holder = f"{present.resource.kind} {present.metadata.name}", controller_of(present)
@@ -125,7 +125,7 @@ def require_ours(present: Kind, owner: Kind | None) -> None:
 
 
 def _is_of_one_name(one: OwnerReference, other: OwnerReference) -> bool:
-    """Return whether both refer to one owner: the same group, kind and name, in any version."""
+    """Return whether two references name the same owner: the same group, kind and name, in any version."""
     return (one.kind, one.name, one.api_version.rpartition("/")[0]) == (
         other.kind,
         other.name,
@@ -138,7 +138,7 @@ def _with_references(obj: T, references: tuple[OwnerReference, ...]) -> T:
 
 
 def _new_reference(obj: Kind, owner: Kind) -> OwnerReference:
-    """Return a controller's reference. If the garbage collector cannot find the owner, it deletes obj."""
+    """Return a controller reference. An invalid one would make the garbage collector delete obj."""
     if not isinstance(owner, Kind):
         raise TypeError(f"an owner is an object, such as the one that is reconciled, not {owner!r}")
     try:
@@ -158,10 +158,10 @@ def _new_reference(obj: Kind, owner: Kind) -> OwnerReference:
 
 
 def _refuse_circle(obj: Kind, owner: Kind) -> None:
-    """Refuse a cycle: the server accepts it, but the garbage collector then deletes neither object."""
+    """Refuse an owner cycle. The server accepts it, but the garbage collector never deletes its objects."""
     names, metadata = obj.resource, obj.metadata
     for each in owner.metadata.owner_references:
         is_kind = (each.kind, each.api_version.rpartition("/")[0]) == (names.kind, names.group)
         if is_kind and each.name == metadata.name:
             child, parent = f"{owner.resource.kind} {owner.metadata.name}", f"{names.kind} {metadata.name}"
-            raise OwnerError(f"{child} cannot own {parent}, which owns it: owner= is the parent")
+            raise OwnerError(f"{child} cannot own {parent}, which already owns it: pass the parent as owner=")

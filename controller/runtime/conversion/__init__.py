@@ -1,1 +1,1 @@
-"""The webhook that converts between the versions of a kind: responses, certificates, and their keeper."""
+"""The webhook that converts objects between a kind's versions: its responses, certificates, and keeper."""

@@ -37,11 +37,11 @@ _AUTHORITY: Final = "ca.crt"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConversionOptions:
     """
-    How a program converts.
+    How a program converts objects.
 
-    address is where the webhook listens. webhook is where the API server finds it; a url that ends in `:0`
-    gets the actual port. folder contains tls.crt, tls.key and perhaps ca.crt; if it is "", we make the
-    certificates, and store them in the Secret `NAME` in the webhook's namespace.
+    Fields: address, where the webhook listens; webhook, where the API server finds it (a url that ends in
+    `:0` gets the actual port); folder, which contains tls.crt, tls.key and perhaps ca.crt. If folder is "",
+    the program creates the certificates, and stores them in the Secret `NAME` in the webhook's namespace.
     """
 
     address: BindAddress
@@ -57,10 +57,10 @@ def add_conversion(
     certificates: CertificateMetrics | None = None,
 ) -> Webhook | None:
     """
-    Let a manager convert those of its reconciled kinds that have functions to convert between versions.
+    Add conversion to a manager, for its reconciled kinds that have conversion functions.
 
-    Args: client reads the Secret, on the leader and on standbys; certificates as Program.
-    Returns: the webhook, or None if there are no such kinds. Raises: ListenError.
+    Args: client reads the Secret, on the leader and on standbys; certificates is used as in Program.
+    Returns: the webhook, or None if the manager has no such kinds. Raises: ListenError.
     """
     kinds = converted_kinds(manager)
     if not kinds:
@@ -72,7 +72,7 @@ def add_conversion(
 
 
 def converted_kinds(manager: Manager) -> list[type[Kind]]:
-    """Return the kinds of a manager that have functions to convert between versions."""
+    """Return a manager's reconciled kinds that have functions to convert between versions."""
     return [kind for kind in manager.reconciled_kinds() if is_converted(kind)]
 
 
@@ -93,7 +93,7 @@ def _webhook(
         why = "cannot create a certificate without a package: pip install cryptography"
         raise NoCertificateError(address, "conversion", why)
     served = ServedPair(partial(read_pair, client, _secret(options)))
-    # Refresh often enough even for a certificate that lasts only a few seconds, as in a test.
+    # Refresh often enough even for a certificate that is valid for only a few seconds, as in a test.
     again = min(AGAIN_SECONDS, options.lifetimes.certificate.total_seconds() / 20)
     return made(served.context, refresh=served.refresh, check=served.check, again_seconds=again)
 
@@ -116,7 +116,7 @@ def _keep(kinds: Sequence[type[Kind]], manager: Manager, options: ConversionOpti
 
 
 def access_for(kinds: Sequence[type[Kind]], webhook: WebhookService, *, secret: bool) -> tuple[Access, ...]:
-    """The access that the keepers of kinds need. secret tells whether we make the certificates ourselves."""
+    """Return the access that keepers for kinds need. With secret, the program creates the certificates."""
     names = [kind.resource.group_resource for kind in kinds if is_converted(kind)]
     watched = (Access(resource=Definition.resource, verbs=("list", "watch"), names=(name,)) for name in names)
     place = ObjectName(webhook.namespace, webhook.name) if secret else None
@@ -127,12 +127,12 @@ def _own_access(definitions: Sequence[str], secret: ObjectName | None) -> tuple[
     own = Access(resource=Definition.resource, verbs=("get", "patch"), names=tuple(definitions))
     if secret is None:
         return (own,)
-    # This is a separate role, because the controllers' role applies cluster-wide or to other namespaces.
+    # A separate role is necessary, because the controllers' role applies cluster-wide or to other namespaces.
     of_secret = Access(resource=Secret.resource, verbs=(), namespace=secret.namespace, purpose="webhook")
     return (
         own,
         replace(of_secret, verbs=("get", "patch"), names=(secret.name,)),
-        # No name is given, because a role cannot name an object that does not exist yet.
+        # The name is omitted, because a role cannot name an object that does not exist yet.
         replace(of_secret, verbs=("create",)),
     )
 

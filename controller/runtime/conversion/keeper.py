@@ -1,8 +1,8 @@
 """
 Keep a definition's conversion settings correct: the webhook's address, and the trusted authorities.
 
-Each definition has its own controller, which the leader runs. It writes the Secret before the
-definition, and a new certificate only when every definition trusts the authority that signed it.
+Each definition has its own controller, which runs on the leader. It writes the Secret before the definition,
+and replaces the certificate only when every definition trusts the authority that signed the new one.
 """
 
 from __future__ import annotations
@@ -79,30 +79,30 @@ class Definition(
         """The authorities that it trusts, as PEM."""
         webhook = self.spec.conversion.webhook
         text = "" if webhook is None else webhook.client_config.ca_bundle
-        return b64decode(text)  # the server accepts nothing but base64
+        return b64decode(text)  # the server accepts only base64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where the webhook and its Secret are. versions has the versions that it converts, by definition."""
+    """The webhook's address, its Secret, and the versions that it converts for each definition."""
 
     webhook: WebhookService
     secret: ObjectName
     versions: Mapping[str, Collection[str]]
 
     def client_config(self, bundle: bytes) -> _ClientConfig:
-        """Return the settings as a definition must have them."""
+        """Return the client settings that a definition must have."""
         config: _ClientConfig = converted(self.webhook.client_config(), _ClientConfig)
         return replace(config, ca_bundle=b64encode(bundle).decode())
 
 
 class Keeper:
     """
-    Implements Reconciler[Definition].
+    Keeps a definition's settings correct with our own certificates. Implements Reconciler[Definition].
 
-    Objects of a definition with one version are never converted, so the program can be deployed first. The
-    previous release's definition then already names and trusts the webhook, and so does the next one, from
-    the moment when it is applied on top.
+    Objects of a definition with one version are never converted, so the program can be deployed before the
+    next release's definition. The present definition then already names and trusts the webhook. When the next
+    one is applied over it, these settings remain.
     """
 
     def __init__(self, place: Place, trust: Trust, clock: Clock) -> None:
@@ -111,7 +111,7 @@ class Keeper:
         self._clock = clock
 
     def reconcile(self, definition: Definition, context: Context) -> Result:
-        """Raises: as put_right; ImportError without the cryptography package."""
+        """Raises: the same errors as put_right; ImportError without the cryptography package."""
         secret = read_secret(context.client, self._place.secret)
         given = material_of(secret)
         trusted = [each.bundle for each in self._definitions(context.client, definition)]
@@ -123,11 +123,11 @@ class Keeper:
                 return Result(requeue_after=_SOON_SECONDS)
             context.log.info("Wrote the webhook's certificates", secret=str(self._place.secret))
         put_right(definition, context, self._place, step.material.authorities)
-        # No event reports the Secret, but a starting replica cannot convert without it.
+        # Check again soon. The Secret is not watched, but a starting replica cannot convert without it.
         return Result(requeue_after=min(step.wait_seconds, _LOOK_SECONDS))
 
     def _definitions(self, client: Client, known: Definition) -> Iterator[Definition]:
-        """Return the definitions that name a webhook. Others trust no authority, and are skipped."""
+        """Return the definitions that name a webhook. The others trust no authority, so they are skipped."""
         for name in self._place.versions:
             try:
                 found = known if name == known.metadata.name else client.resource(Definition).get(name)
@@ -138,7 +138,7 @@ class Keeper:
 
 
 class FileKeeper:
-    """Like Keeper, but for external certificates. read returns the authorities; None leaves them alone."""
+    """Like Keeper, but for external certificates. If read returns None, the authorities stay unchanged."""
 
     def __init__(self, place: Place, read: Callable[[], bytes | None]) -> None:
         self._place = place
@@ -152,9 +152,9 @@ class FileKeeper:
 
 def put_right(definition: Definition, context: Context, place: Place, bundle: bytes | None) -> None:
     """
-    Write whatever differs from the correct settings.
+    Correct the definition's settings where they differ from the wanted ones.
 
-    Args: if bundle is None, leave the authorities alone.
+    Args: if bundle is None, the authorities stay unchanged.
     Raises: ClientError; ReconcileError if another program that knows more versions converts the kind.
     """
     conversion, name = definition.spec.conversion, definition.metadata.name
@@ -165,9 +165,9 @@ def put_right(definition: Definition, context: Context, place: Place, bundle: by
             return
         newer = [each.name for each in definition.spec.versions if each.name not in place.versions[name]]
         if newer and (found.url, found.service) != (wanted.url, wanted.service):
-            what = f"left {name} to the webhook that it names: {', '.join(newer)} is not known here"
+            what = f"left {name} to the webhook that it names, because {', '.join(newer)} is not known here"
             raise ReconcileError(what)
-    # Either url or service gives the address. A null removes the one that is not used.
+    # The address is given by either url or service. A null removes the other one.
     client = {"url": None, "service": None, **to_builtins(wanted)}
     patch = {
         "metadata": {"resourceVersion": definition.metadata.resource_version},

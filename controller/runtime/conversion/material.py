@@ -1,4 +1,4 @@
-"""The Secret that holds the webhook's authorities and certificate."""
+"""The Secret that contains the webhook's authorities and certificate."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ def read_secret(client: Client, name: ObjectName) -> Secret | None:
 
 
 def read_pair(client: Client, name: ObjectName) -> KeyPair:
-    """Return the key pair that the webhook serves with, or NO_PAIR. Raises: ClientError."""
+    """Return the key pair that the webhook serves with, or NO_PAIR if it has none. Raises: ClientError."""
     return material_of(read_secret(client, name)).pair
 
 
 def material_of(secret: Secret | None) -> Material:
-    """Return the content of a Secret. Parts that are missing or not base64 are empty."""
+    """Return a Secret's content. Parts that are missing or not base64 are empty."""
     data = {} if secret is None else secret.data
     pair = KeyPair(_decoded(data, _CERTIFICATE), _decoded(data, _PAIR_KEY))
     return Material(_decoded(data, _AUTHORITIES), _decoded(data, _KEY), pair)
@@ -43,9 +43,9 @@ def material_of(secret: Secret | None) -> Material:
 
 def write_material(client: Client, name: ObjectName, secret: Secret | None, material: Material) -> None:
     """
-    Store the material in place of the Secret that was read.
+    Write the material to the Secret that was read, or create the Secret.
 
-    Raises: Conflict or AlreadyExists if another client has written meanwhile; other ClientErrors.
+    Raises: Conflict or AlreadyExists if another client has written the Secret since; other ClientErrors.
     """
     parts = {
         _AUTHORITIES: material.authorities,

@@ -1,8 +1,8 @@
 """
-A ConversionReview: the API server's request, and the response.
+A ConversionReview: the API server's request to convert objects, and the response.
 
-Either all objects of a review are converted or none, because the API allows no other response. A failure
-names the objects.
+The API allows only two responses: all of a review's objects are converted, or none. A failure names the
+objects.
 Follows: apiextensions.k8s.io/v1 ConversionReview; apiextensions-apiserver pkg/apiserver/conversion
 (webhook_converter.go), which checks the response.
 """
@@ -23,7 +23,7 @@ log = get_logger("conversion")
 
 _NAMED: Final = 5
 _LONGEST: Final = 500
-"""How many objects a failure names, and how long the text about each one may be."""
+"""How many objects a failure names, and the maximum length of the text about each one."""
 
 Converters = Mapping[tuple[str, str], Converter]
 """By group and kind."""
@@ -57,7 +57,7 @@ def reviewed(
     """
     Return the response to a review, as JSON.
 
-    Args: is_news returns whether to log a failure with that text.
+    Args: is_news returns whether to log a failure with a given text.
     Raises: ReviewError for a body that is not a review.
     """
     try:
@@ -93,5 +93,5 @@ def _result(request: _Request, converters: Converters, is_news: Callable[[str], 
 
 
 def _plain(text: str) -> str:
-    """Return text that is safe for a terminal and JSON, without control characters and lone surrogates."""
+    """Return text that is safe for a terminal and JSON: control characters and surrogates are replaced."""
     return "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in text)

@@ -1,7 +1,7 @@
 """
 Decide which authorities the API server trusts, and which one signs the webhook's certificate.
 
-A new authority is trusted before it signs, and an old one stays trusted until the certificates that it signed
+A new authority is trusted before it signs. An old one stays trusted until the certificates that it signed
 have expired. Replicas can therefore serve either the old or the new certificate.
 
     new authority --(in every definition, grace)--> signs the next certificate --(its lifetime)--> old goes
@@ -32,7 +32,7 @@ NO_PAIR: Final = KeyPair(b"", b"")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lifetimes:
-    """The durations. grace is how long API servers may take to notice a changed definition."""
+    """How long certificates are valid. API servers notice a changed definition within grace."""
 
     authority: timedelta = timedelta(days=90)
     certificate: timedelta = timedelta(days=1)
@@ -43,8 +43,8 @@ class Material(NamedTuple):
     """
     The content of the Secret.
 
-    authorities are the certificates to trust, as PEM, newest first; key belongs to the newest of them; pair
-    is the one that the webhook serves with, or NO_PAIR while there is none.
+    Fields: authorities, the certificates to trust, as PEM, newest first; key, the key of the newest
+    authority; pair, the certificate and key that the webhook serves with, or NO_PAIR before they exist.
     """
 
     authorities: bytes = b""
@@ -61,7 +61,7 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Trust:
-    """Decides based on the time, the Secret, and the definitions' bundles. name is the authorities' name."""
+    """Decides which certificates are valid and trusted. name is the authorities' common name."""
 
     name: str
     hosts: Sequence[str]
@@ -69,17 +69,18 @@ class Trust:
 
     def step(self, given: Material, trusted: Sequence[bytes], now: float) -> Step:
         """
-        Return the next state.
+        Return the content that the Secret must have next.
 
-        Args: given may be empty, or anything that a user wrote; trusted has the bundles of all definitions;
-        now is in seconds since the Unix epoch.
+        Args: given is the Secret's content, which may be empty or damaged by a user; trusted has the bundles
+        of all definitions; now is in seconds since the Unix epoch.
         Raises: ImportError without the cryptography package.
         """
         key, ours = given.key, self._ours([given.authorities], now)
         if not ours or not _signs(given.key, ours[0]) or not self._is_fresh(ours[0], now):
             made = new_pair(self.name, now, self.lifetimes.authority)
             key, ours = made.key, [*certificates_in(made.certificate), *ours]
-        # If the Secret was lost, replicas still serve certificates that the lost authority signed.
+        # If the Secret was lost, replicas still serve certificates that the lost authority signed. Trust it,
+        # too.
         known = [*ours, *(each for each in self._ours(trusted, now) if each not in ours)]
         newest = known[0]
         pair, seconds = self._pair(given.pair, KeyPair(_pem(newest), key), known, trusted, now)
@@ -97,7 +98,7 @@ class Trust:
         trusted: Sequence[bytes],
         now: float,
     ) -> tuple[KeyPair, float]:
-        """Return the pair to serve with, and how many seconds to keep it for."""
+        """Return the pair to serve with, and for how many seconds to keep it."""
         authority = known[0]
         is_valid = any(self._is_pair_of(given, each) for each in known)
         lasts = _created(certificates_in(given.certificate)[0]) if is_valid else 0.0
@@ -113,7 +114,7 @@ class Trust:
         return made, lifetime.total_seconds() * _RENEWED
 
     def _ours(self, bundles: Sequence[bytes], now: float) -> list[Certificate]:
-        """Return our authorities that have not expired, newest first, without duplicates."""
+        """Return the unexpired authorities that this program created, newest first, without duplicates."""
         found = [each for bundle in bundles for each in certificates_in(bundle) if self._is_ours(each, now)]
         return sorted(dict.fromkeys(found), key=_created, reverse=True)
 
@@ -121,7 +122,7 @@ class Trust:
         return certificate.subject.rfc4514_string() == f"CN={self.name}" and now < _ends(certificate)
 
     def _is_fresh(self, certificate: Certificate, now: float) -> bool:
-        # This is also False if the clock was ahead and has since been set back.
+        # An authority is also not fresh if its date is in the future, because a clock has been set back.
         return (
             self._seconds_fresh(certificate, now) > 0 and now > _created(certificate) - SKEW.total_seconds()
         )
@@ -130,7 +131,7 @@ class Trust:
         return _created(certificate) + self.lifetimes.authority.total_seconds() * _RENEWED - now
 
     def _is_pair_of(self, pair: KeyPair, authority: Certificate) -> bool:
-        """Return whether an authority has signed a pair, for our hosts."""
+        """Return whether an authority signed a pair, and the pair is for the webhook's hosts."""
         found = certificates_in(pair.certificate)
         if not found or not _signs(pair.key, found[0]) or set(_hosts(found[0])) != set(self.hosts):
             return False
@@ -141,7 +142,7 @@ class Trust:
         return True
 
     def _may_be_in_use(self, authority: Certificate, newest: Certificate, now: float) -> bool:
-        """Return whether a certificate that an authority has signed may still be in use."""
+        """Return whether a certificate that an authority signed may still be in use."""
         return now < min(_ends(authority), _created(newest) + self._usage())
 
     def _usage(self) -> float:

@@ -1,8 +1,8 @@
 """
-The webhook that converts, on every replica. It serves as soon as it has a certificate, whether the replica
-leads or not.
+The conversion webhook, which runs on every replica. It serves once it has a certificate.
 
-When stopped, it continues until the reconciles have ended, because they may write any version until then.
+It does not wait for leadership. During a stop, it continues until the reconciles have ended, because they may
+still write objects of any version.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _DRAIN_SECONDS: Final = 2.0
 AGAIN_SECONDS: Final = 15.0
 _TOLD_SECONDS: Final = 60.0
 _MOST_TOLD: Final = 20
-"""Limits the log for a client that retries constantly, or sends nonsense."""
+"""How many failures are remembered. The limit keeps a client that sends nonsense from filling the log."""
 _OK, _BAD_REQUEST = 200, 400
 
 
@@ -48,16 +48,16 @@ class NoPairError(OSError):
 
 class ServedPair:
     """
-    The webhook's certificate: read from the Secret, and kept if the Secret is gone or broken.
+    The webhook's certificate, read from the Secret. If the Secret is lost or invalid, the last one is kept.
 
-    State: _context, under _lock, and _pair, from which it is made; _trouble, the last error, which is logged
-    once.
-    Threads: the server's threads ask for the context; only the webhook's thread refreshes it, and uses _pair
-    and _trouble.
+    State: _context, under _lock, and _pair, from which it is created; _trouble, the last error, which is
+    logged once.
+    Threads: the server's threads call context; only the webhook's thread calls refresh, and uses _pair and
+    _trouble.
     """
 
     def __init__(self, read: Callable[[], KeyPair]) -> None:
-        """Args: read gets the pair from the server, or returns NO_PAIR; it may raise ClientError."""
+        """Args: read returns the pair from the server, or NO_PAIR; it may raise ClientError."""
         self._read = read
         self._lock = new_lock("ServedPair._lock", 94)
         self._pair = NO_PAIR
@@ -65,7 +65,7 @@ class ServedPair:
         self._trouble = ""
 
     def refresh(self) -> bool:
-        """Read the Secret again. Returns: whether there is a pair. Blocks: for a request."""
+        """Read the Secret again. Returns: whether a pair is available. Blocks: for a request."""
         try:
             pair = self._read()
             if pair not in (NO_PAIR, self._pair):
@@ -96,9 +96,9 @@ class ServedPair:
 
 class Webhook:
     """
-    Implements handloop.controller.runtime.life.runnable.Runnable.
+    The server of the conversion webhook. Implements handloop.controller.runtime.life.runnable.Runnable.
 
-    State, under _lock: _told, the failures of the last minute.
+    State, under _lock: _told, the failures that were logged in the last minute.
     Threads: `run-conversion-webhook` refreshes the certificate, `conversion-server` serves, with one more
     thread per connection.
     """
@@ -119,11 +119,11 @@ class Webhook:
         again_seconds: float = AGAIN_SECONDS,
     ) -> None:
         """
-        Bind.
+        Bind the port.
 
-        Args: refresh reads a new certificate, and returns whether there is one, every again_seconds; check is
-        for /readyz.
-        Raises: as PageServer.
+        Args: refresh is called every again_seconds, reads a new certificate, and returns whether one is
+        available; check is added to /readyz.
+        Raises: the same errors as PageServer.
         """
         self.ready_check = check
         self._again_seconds = again_seconds
@@ -153,12 +153,12 @@ class Webhook:
                 if self._clock.sleep(seconds, stop):
                     break
         finally:
-            # An API server keeps its connections, and a Service still sends requests here for a moment.
+            # An API server keeps its connections open, and a Service still sends requests here for a moment.
             self._server.drain(_DRAIN_SECONDS)
             self._server.stop()
 
     def _is_news(self, text: str) -> bool:
-        """Return whether a failure was not logged in the last minute. Only a limited number is remembered."""
+        """Return whether to log a failure: it is new within the last minute, and few others were logged."""
         with self._lock:
             is_news = text not in self._told and len(self._told) < _MOST_TOLD
             if is_news:

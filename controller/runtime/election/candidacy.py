@@ -1,14 +1,14 @@
 """
 One candidate's view of a lease, and the steps to acquire, renew and release it.
 
-Guarantees: the wall clocks of two machines are never compared. A candidate takes a lease only after it has
-seen the lease's record unchanged for the holder's full duration. `seconds_to_write` runs out at the renew
-deadline of the last successful renewal, counted from before that renewal was sent, so it is 0 before the
-lease expires for others. If somebody deletes or empties a lease by hand, the holder keeps its full duration
-as well, because it notices only at its next renewal.
+Guarantees: the wall clocks of two machines are never compared. A candidate acquires another's lease only
+after it has seen the lease's record unchanged for the holder's full duration. `seconds_to_write` counts down
+to the renew deadline of the last successful renewal, measured from before that renewal was sent, so it is 0
+before the lease expires for others. If somebody deletes or empties a lease by hand, other candidates also
+wait for the holder's full duration, because the holder notices only at its next renewal.
 Follows: client-go tools/leaderelection/leaderelection.go @32ce75a7d (tryAcquireOrRenew, release), differs: a
 release also checks the holder that it has read, so that it never clears another candidate's lease; only a
-release frees a lease before its time.
+release frees a lease early.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ log = get_logger("leaderelection")
 
 _MIN_REQUEST_SECONDS: Final = 1.0
 RELEASED_SECONDS: Final = 1
-"""The duration in a Lease that has been released."""
+"""The duration that a released Lease contains."""
 
 Write = Callable[[LeaseSpec, float], None]
 
 
 class ElectionStatistics(NamedTuple):
     """
-    The state of the lease as we last saw it.
+    The state of the lease as this candidate last observed it.
 
-    holder is "" if there is none, or it is not known. renewed_seconds_ago counts from when we last saw the
-    record change; None if never. expires_in_seconds is the time until others may take the lease if it does
-    not change; 0 means now. last_error is "" if there is none.
+    Fields: holder, "" if the lease has none or it is unknown; renewed_seconds_ago, the time since the
+    observed record last changed, or None if it never did; expires_in_seconds, after which others may acquire
+    the lease if it does not change (0 = now); last_error, "" if there was none.
     """
 
     lease: str
@@ -61,20 +61,20 @@ class ElectionStatistics(NamedTuple):
         """
         Return `leader`, or `standby, holder=...`, as `/readyz?verbose` shows it.
 
-        It never reports a failure, because a standby must be ready, or a rollout would wait forever.
+        A standby is reported as ready. Otherwise a rollout would wait forever.
         """
         return Well("leader" if self.leading else f"standby, holder={self.holder or 'none'}")
 
 
 class Candidacy:
     """
-    Takes, keeps and releases a lease, one step at a time.
+    Acquires, keeps and releases a lease, one step at a time.
 
-    State, under _lock: _observed, the lease as last seen or written; _observed_at, when that was;
-    _renewed_at, when our last successful write began; _leading, between start_leading and stop_leading;
-    _last_error; _reserved_until, when the time of the last other holder ends, -inf once that holder has
-    released. Only the elector's thread uses _fetched, the lease as last read (not as written by us), None
-    before the first read; and _deadline, by which the current step must be over.
+    State, under _lock: _observed, the lease as last read or written; _observed_at, when that was;
+    _renewed_at, when our last successful write began; _leading, True between start_leading and stop_leading;
+    _last_error; _reserved_until, when the last other holder's duration ends, or -inf once that holder has
+    released the lease. Used only by the elector's thread: _fetched, the lease as last read (not as written by
+    us), or None before the first read; and _deadline, by which the current step must end.
     Threads: the elector's thread takes the steps and is the only writer; any thread may call the queries.
     """
 
@@ -95,12 +95,12 @@ class Candidacy:
         metrics.leader_off(self._lease.name)
 
     def is_leader(self) -> bool:
-        """Return whether we are the holder as last seen, however long ago that was."""
+        """Return whether we were the holder when the lease was last observed, no matter when that was."""
         return self.get_leader() == self._lease.identity
 
     @property
     def is_leading(self) -> bool:
-        """Whether we are at work, between start_leading and stop_leading."""
+        """Whether we are working, between start_leading and stop_leading."""
         with self._lock:
             return self._leading
 
@@ -110,16 +110,16 @@ class Candidacy:
             return self._observed.holder_identity or ""
 
     def held_by_another(self) -> bool:
-        """Return whether another candidate is the holder as last seen."""
+        """Return whether another candidate was the holder when the lease was last observed."""
         return self.get_leader() not in ("", self._lease.identity)
 
     def renew_deadline(self) -> float:
-        """Return when, by the clock, our last renewal becomes too old for us to keep leading."""
+        """Return the time, on the clock, after which our last renewal is too old for us to lead."""
         with self._lock:
             return self._renewed_at + self._config.renew_deadline_seconds
 
     def seconds_to_write(self) -> float:
-        """Return for how long no other process can lead: until the renew deadline, or 0 if we do not lead."""
+        """Return for how long no other process can lead, until the renew deadline; 0 if we do not lead."""
         now = self._clock.now()
         with self._lock:
             mine = self._leading and self._observed.holder_identity == self._lease.identity
@@ -128,7 +128,7 @@ class Candidacy:
 
     def check(self, tolerance_seconds: float = 0.0) -> str | None:
         """
-        A health check. It fails if our lease expired longer ago than the tolerance, and still names us.
+        A health check. It fails if our lease expired longer ago than the tolerance but still names us.
 
         Returns: None if healthy, otherwise the reason.
         """
@@ -155,30 +155,30 @@ class Candidacy:
             )
 
     def tell(self, level: str, text: str, **facts: Any) -> None:
-        """Log a line, at -v 4 if the lease is one of many."""
+        """Log a line. If this process keeps many leases, log it at -v 4."""
         if self._config.of_many:
             level, facts = "debug", {**facts, "v": 4}
         getattr(log, level)(text, **facts)
 
-    # The steps follow. All of them run on the elector's thread.
+    # The following steps all run on the elector's thread.
 
     def start_leading(self) -> None:
-        """Note that the lease is ours, and that work begins."""
+        """Record that we hold the lease, and that the work begins."""
         with self._lock:
             self._leading = True
         self._metrics.leader_on(self._lease.name)
 
     def stop_leading(self) -> None:
-        """Close the fence, no matter who holds the lease."""
+        """Close the write fence, no matter who holds the lease."""
         with self._lock:
             self._leading = False
         self._metrics.leader_off(self._lease.name)
 
     def try_acquire_or_renew(self, *, deadline: float = inf) -> bool:
         """
-        Take the lease if it is free, or renew it if it is ours.
+        Acquire the lease if it is free, or renew it if it is ours.
 
-        Args: deadline is the time, by the clock, by which the step must be over.
+        Args: deadline is the time, on the clock, by which the step must end.
         Returns: whether the lease is ours now. Errors are logged.
         """
         self._deadline = deadline
@@ -191,7 +191,7 @@ class Candidacy:
             lease_transitions=0,
         )
         if self.is_leader() and self._is_lease_valid() and not self._is_reserved():
-            # The lease is ours and nobody could have taken it, so there is no need to read it.
+            # The lease is ours, and no other candidate can have acquired it, so reading it is unnecessary.
             if self._write(self._lease.update, _continued(desired, self._observed), started_at):
                 return True
             self.tell("info", "Falling back to slow path", lease=self._lease.describe(), err=self._last_error)
@@ -221,16 +221,16 @@ class Candidacy:
         return True
 
     def observe(self, lease: Lease) -> None:
-        """Note the lease from a list or a watch. Call this on the elector's thread, or while none runs."""
+        """Record the Lease from a list or a watch. Call this on the elector's thread, or before it starts."""
         self._observe(self._lease.remember(lease))
 
     def seems_free(self) -> bool:
-        """Return whether the lease, as last seen, may be taken. Sends no request."""
+        """Return whether the lease, as last observed, may be acquired. Sends no request."""
         return not self._is_reserved()
 
     def release(self) -> bool:
         """
-        Give up the lease, so that the next leader does not have to wait until it expires.
+        Release the lease, so that the next leader does not have to wait until it expires.
 
         Returns: False on failure. Blocks: for at most the renew deadline.
         """
@@ -240,7 +240,8 @@ class Candidacy:
                 return self._release_once()
             except Conflict as error:
                 self._failed(error)
-                # A server that returns stale reads refuses each attempt immediately.
+                # The pause is necessary, because a server that returns stale reads refuses each attempt
+                # immediately.
                 self._clock.sleep(self._config.retry_period_seconds / LOOKS_PER_RETRY, threading.Event())
             except ClientError as error:
                 return self._failed(error)
@@ -248,7 +249,7 @@ class Candidacy:
     def _release_once(self) -> bool:
         fetched = self._lease.get(self._request_seconds())
         if not self.is_leader() or fetched.holder_identity != self._lease.identity:
-            # Without this, our next step would overwrite the state that we have just read.
+            # Otherwise our next step would overwrite the state that was just read.
             self._observe(fetched)
             return True
         now = format_micro_time(self._clock.time())
@@ -277,7 +278,7 @@ class Candidacy:
 
     def _request_seconds(self) -> float:
         """
-        Return how long a request may take: half the renew deadline, but not beyond the end of this step.
+        Return how long a request may take: half the renew deadline, but not beyond the end of the step.
 
         Raises: DeadlineExceeded after the end of the step.
         """
@@ -287,22 +288,22 @@ class Candidacy:
         return min(max(self._config.renew_deadline_seconds / 2, _MIN_REQUEST_SECONDS), left)
 
     def _is_lease_valid(self) -> bool:
-        """Return whether the holder's time, counted from when we saw the record change, is not over yet."""
+        """Return whether the holder's duration, counted from the last observed change, has not passed yet."""
         return self._expires_at() > self._clock.now()
 
     def _expires_at(self) -> float:
         return self._observed_at + (self._observed.lease_duration_seconds or 0)
 
     def _free_at(self) -> float:
-        """Return when others may take the lease if it does not change."""
+        """Return when other candidates may acquire the lease if it does not change."""
         return max(self._expires_at(), self._reserved_until)
 
     def _is_reserved(self) -> bool:
-        """Return whether the last other holder may still lead, even if the lease is gone or names nobody."""
+        """Return whether the last other holder may still lead, even if the lease is deleted or empty."""
         return self._reserved_until > self._clock.now()
 
     def _observe(self, fetched: LeaseSpec) -> None:
-        """Restart the lease's clock if the lease has changed since it was last read."""
+        """Restart the lease's duration if the lease has changed since it was last read."""
         if fetched != self._fetched:
             self._fetched = fetched
             self._set_observed(fetched)
@@ -318,14 +319,15 @@ class Candidacy:
             self._observed_at = now
 
     def _failed(self, error: ClientError) -> bool:
-        # If several candidates ask for a free lease, one wins. An outage is logged once.
+        # When several candidates request a free lease, all but one fail, which is expected. An outage is
+        # logged once.
         expected = isinstance(error, AlreadyExists | Conflict) or str(error) == self._last_error
         facts = {"lease": self._lease.describe(), "err": str(error), **({"v": 4} if expected else {})}
         self.tell("debug" if expected else "warning", "Request for the lease failed", **facts)
         return self._note(str(error))
 
     def _note(self, error: str) -> bool:
-        """Returns: False, for callers to return when they fail."""
+        """Record an error. Returns: False, so that callers can return the result."""
         with self._lock:
             self._last_error = error
         return False
@@ -333,10 +335,10 @@ class Candidacy:
 
 def _releases(record: LeaseSpec, before: LeaseSpec) -> bool:
     """
-    Return whether the holder released the lease, the way that we and client-go do. A user's edit lacks the
-    new time.
+    Return whether the holder released the lease, as this package and client-go do.
 
-    Both times come from the same holder's clock, and the server spells them alike.
+    A user's edit is not a release, because it lacks a newer time. Both times come from the same holder's
+    clock, and the server formats them in the same way.
     """
     is_later = (record.renew_time or "") > (before.renew_time or "")
     return is_later and not record.holder_identity and record.lease_duration_seconds == RELEASED_SECONDS

@@ -20,7 +20,7 @@ from handloop.controller.runtime.election.lease_lock import LeaseLock
 
 @dataclass(frozen=True, slots=True)
 class LeaderElectionConfig:
-    """A lock, and how often it is renewed."""
+    """A lock, and the durations with which it is renewed."""
 
     lock: LeaseLock
     """Where the holder is written."""
@@ -32,13 +32,13 @@ class LeaderElectionConfig:
     """
 
     renew_deadline_seconds: float = RENEW_DEADLINE_SECONDS
-    """How long a leader tries to renew before it gives up."""
+    """How long a leader tries to renew the lease before it stops leading."""
 
     retry_period_seconds: float = RETRY_PERIOD_SECONDS
     """The pause between tries."""
 
     release_on_cancel: bool = True
-    """Whether the next leader can begin immediately after a stop."""
+    """Whether to release the lease after a stop, so that the next leader can begin immediately."""
 
     of_many: bool = False
     """
@@ -48,14 +48,14 @@ class LeaderElectionConfig:
 
     @property
     def written_seconds(self) -> int:
-        """The duration in the Lease, for which other candidates wait."""
+        """The duration that is written to the Lease, for which other candidates wait."""
         return int(self.lease_duration_seconds)
 
     def validate(self) -> None:
         """
         Check the durations, then the identity.
 
-        Raises: ValueError for the first rule that is broken.
+        Raises: ValueError for the first broken rule.
         """
         validate_durations(
             self.lease_duration_seconds, self.renew_deadline_seconds, self.retry_period_seconds

@@ -1,5 +1,5 @@
 """
-The rules for the durations of leader election, and the usual values.
+The rules for the durations of leader election, and the default values.
 
 Follows: client-go tools/leaderelection/leaderelection.go (NewLeaderElector), differs: the whole seconds that
 a Lease stores must be longer than the renew deadline. client-go also drops fractions of a second, but does
@@ -15,15 +15,15 @@ LEASE_DURATION_SECONDS: Final = 15.0
 RENEW_DEADLINE_SECONDS: Final = 10.0
 RETRY_PERIOD_SECONDS: Final = 2.0
 LOOKS_PER_RETRY: Final = 4
-"""How often per retry period a candidate reads a lease while it waits, or after a failed release."""
+"""How often a candidate reads a lease per retry period, while it waits or after a failed release."""
 
 
 def validate_durations(lease_duration: float, renew_deadline: float, retry_period: float) -> None:
     """
-    Check client-go's rules, in its order. Then check that the whole seconds outlast the renew deadline.
+    Check client-go's rules, in its order. Then check that the whole seconds exceed the renew deadline.
 
-    Args: seconds.
-    Raises: ValueError in client-go's words.
+    Args: all durations are in seconds.
+    Raises: ValueError with client-go's message.
     """
     if not lease_duration > renew_deadline:
         raise ValueError("leaseDuration must be greater than renewDeadline")
@@ -37,7 +37,8 @@ def validate_durations(lease_duration: float, renew_deadline: float, retry_perio
     for name, seconds in durations.items():
         if not seconds > 0:
             raise ValueError(f"{name} must be greater than zero")
-    # Others may take over after the Lease's duration, rounded down to seconds, so we must give up sooner.
+    # Other candidates may take over after the Lease's duration, rounded down to whole seconds. We must stop
+    # leading before that.
     written = lease_duration // 1
     if not written > renew_deadline:
         raise ValueError(

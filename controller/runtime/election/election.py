@@ -1,4 +1,4 @@
-"""Leader election over separate connections, which a few arguments add to a manager."""
+"""Leader election over separate connections, which can be added to a manager."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _EXIT_FATAL: Final = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaseTerms:
-    """The Lease of an election, and how often it is renewed; see LeaderElectionConfig."""
+    """The Lease of an election, and the durations with which it is renewed; see LeaderElectionConfig."""
 
     namespace: str
     name: str
@@ -44,7 +44,7 @@ class LeaseTerms:
     retry_period_seconds: float = RETRY_PERIOD_SECONDS
 
     def config(self, lock: LeaseLock, *, of_many: bool = False) -> LeaderElectionConfig:
-        """Return the configuration of a candidate with that lock under these terms."""
+        """Return a candidate's configuration with this lock and these durations."""
         return LeaderElectionConfig(
             lock,
             lease_duration_seconds=self.lease_duration_seconds,
@@ -58,10 +58,10 @@ def lease_terms(
     lease: str, environment: Mapping[str, str] = os.environ, *, service_account: str = SERVICE_ACCOUNT
 ) -> LeaseTerms:
     """
-    Return the usual terms of a Lease.
+    Return the LeaseTerms of a Lease, with the default durations.
 
-    Args: lease is `namespace/name`; in a pod it can be just a name, in the pod's namespace. service_account
-    is the folder in which a pod finds its account.
+    Args: lease is `namespace/name`; in a pod, a name alone means the pod's namespace. service_account is the
+    folder that contains a pod's account.
     Raises: ValueError.
     """
     namespace, _, name = lease.rpartition("/")
@@ -97,7 +97,7 @@ class Election:
     Sets up leader election in a manager.
 
     It has its own connections, so that a busy controller cannot delay a renewal. With end_process, a process
-    that has lost its lease has one second for an orderly end, and is then ended in the middle of its work.
+    that has lost its lease has one second to end in an orderly way. After that, it is ended immediately.
 
     State: _over, set when the work has ended in an orderly way. Threads: `lost-lease`, only after a loss.
     """
@@ -117,10 +117,11 @@ class Election:
         seams: Seams = REAL_SEAMS,
     ) -> None:
         """
-        Prepare. No request is sent.
+        Prepare the election. No request is sent.
 
-        Args: component is the name on Events; on_waiting and on_lost as in LeaderCallbacks; end_process ends
-        this process immediately, with an exit code; transport None = connections from config.
+        Args: component is the name on Events; on_waiting and on_lost work as in LeaderCallbacks; end_process
+        ends this process immediately, with an exit code; if transport is None, connections are created from
+        config.
         """
         self._terms = terms
         self._component = component
@@ -138,12 +139,12 @@ class Election:
         )
 
     def close(self) -> None:
-        """Report that the work has ended in an orderly way, and return the connections."""
+        """Record that the work has ended in an orderly way, and close the connections."""
         self._over.set()
         self._connections.close()
 
     def elect(self, manager: Electing) -> None:
-        """Make manager work only while it leads. Raises: ValueError for conflicting durations."""
+        """Let the manager work only while it leads. Raises: ValueError for conflicting durations."""
         terms = self._terms
         lock = LeaseLock(
             self._connections.leases(manager.client.reachability),
@@ -155,7 +156,7 @@ class Election:
         manager.elect(terms.config(lock), on_waiting=self._on_waiting, on_lost=self._lost)
 
     def _lost(self, lost: LeadershipLost) -> None:
-        """Report the loss, and end in time even if a request or the log blocks. Thread: the elector's."""
+        """Report the loss, and end in time, even if a request or the log blocks. Thread: the elector's."""
         if self._end_process is not None:
             self._seams.spawn("lost-lease", self._end_in_time)
         if self._on_lost is not None:
@@ -168,5 +169,5 @@ class Election:
 
 
 def new_identity() -> str:
-    """Return `<host>_<random>`, which people recognize, and which is unique among candidates."""
+    """Return `<host>_<random>`, an identity that people recognize and that is unique among candidates."""
     return f"{socket.gethostname()}_{uuid.uuid4()}"

@@ -1,4 +1,4 @@
-"""leader_election_*, named as in client-go and controller-runtime, and the time a change of leader took."""
+"""The leader_election_* metrics of client-go and controller-runtime, and the duration of takeovers."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ HAND_OVER_BUCKETS: Final = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 12.0, 15.0, 17.0
 
 
 class ElectionReports(Protocol):
-    """What a candidate reports. name is the name of the lease. Threads: the elector's."""
+    """Receives a candidate's reports. name is the lease's name. Threads: the elector's."""
 
     def leader_off(self, name: str) -> None:
-        """Count us as not leading, or no longer leading."""
+        """Record that this process does not lead, or no longer leads."""
 
     def leader_on(self, name: str) -> None:
         """We lead."""
 
     def slowpath(self, name: str) -> None:
-        """A renewal had to read the lease first."""
+        """Count a renewal that had to read the lease first."""
 
     def handed_over(self, name: str, seconds: float) -> None:
-        """We took over the lease, this many seconds after its last change by another holder."""
+        """Record a takeover, and the seconds since another holder last changed the lease."""
 
 
 class LeaderElectionMetrics:
-    """The instruments for all leases. Args: name is the name of the lease. Threads: any."""
+    """The instruments for all leases. The label name is the lease's name. Threads: any."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         new = Instruments(registry, "leader_election", "name")
@@ -41,7 +41,7 @@ class LeaderElectionMetrics:
         )
 
     def leader_off(self, name: str) -> None:
-        """Report us as not leading. The other series exist from now on, with value 0."""
+        """Record that this process does not lead. All series of the lease then exist, with value 0."""
         self._status.labels(name).set(0)
         self._slowpath.labels(name)
         self._hand_over.labels(name)
@@ -51,9 +51,9 @@ class LeaderElectionMetrics:
         self._status.labels(name).set(1)
 
     def slowpath(self, name: str) -> None:
-        """A renewal had to read the lease first."""
+        """Count a renewal that had to read the lease first."""
         self._slowpath.labels(name).inc()
 
     def handed_over(self, name: str, seconds: float) -> None:
-        """We took over the lease, this many seconds after its last change by another holder."""
+        """Record a takeover, and the seconds since another holder last changed the lease."""
         self._hand_over.labels(name).observe(seconds)

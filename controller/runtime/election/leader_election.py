@@ -1,5 +1,5 @@
 """
-Leader election: of several processes, only the holder of a lease works.
+Leader election: several processes compete for a lease, and only its holder works.
 
     candidate --acquire--> leader --renew every retry period--> ... --stop--> drain --> release --> end
                                 |--not renewed for the renew deadline, or held by another--> lost --> end
@@ -9,11 +9,11 @@ version. candidacy.py states the other guarantees.
 Follows: client-go tools/leaderelection/leaderelection.go @32ce75a7d, differs:
   * the renew deadline counts from the last renewal; upstream counts from the next try, a retry period later.
   * a lease is lost as soon as another candidate holds it, not at the end of the deadline.
-  * a standby watches the lease, and tries as soon as it is free. It takes over within the lease's duration
-    and one retry period, and at once after a release. A lease that cannot be watched is read several times
-    per retry period, and so are the leases of a process that keeps many.
+  * a standby watches the lease, and tries to acquire it as soon as it is free. It takes over within
+    the lease's duration and one retry period, and immediately after a release. A lease that cannot be
+    watched, or belongs to a process that keeps many, is read several times per retry period.
   * a stop first ends the guarded work, while renewals continue, and then releases the lease. A lost lease is
-    not released, since work may still be under way.
+    not released, because work may still be in progress.
   * a callback that raises ends the election; new leaders are reported in order, on the elector's thread.
 """
 
@@ -38,11 +38,11 @@ from handloop.seams.seams import REAL_SEAMS, Seams
 log = get_logger("leaderelection")
 
 _SILENT_PERIODS: Final = 3
-"""After this many retry periods without a renewal, a watch that brought one earlier is no longer trusted."""
+"""After this many retry periods without another renewal, a watch that brought one counts as broken."""
 
 
 class LeadershipLost(Exception):  # noqa: N818 - an event, not a mistake
-    """Leadership ended without a stop. Fields: seconds since the last renewal; why, the reason in words."""
+    """Leadership ended without a stop. Fields: seconds since the last renewal; why, the reason as text."""
 
     def __init__(self, lease: str, seconds: float, why: str) -> None:
         super().__init__(f"lost leadership of lease {lease}: not renewed for {seconds:.0f} s ({why})")
@@ -52,7 +52,7 @@ class LeadershipLost(Exception):  # noqa: N818 - an event, not a mistake
 
 
 class StopTimeoutError(Exception):
-    """The work did not end in time after a stop. It may still write, so its lease is not released."""
+    """The work did not end in time after a stop. Its lease is not released, because it may still write."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,11 +60,12 @@ class LeaderCallbacks:
     """
     The functions that an elector calls.
 
-    on_started_leading does the guarded work on its own thread; it must end soon after its event is set.
-    on_stopped_leading is called at the end of every run, even if the run never led. on_waiting is called
-    after every failed attempt and on every change from a watch, on_new_leader with each new holder ("" =
-    none), on_lost as soon as the lease is lost, before anything is stopped. These three run on the elector's
-    thread and must not block.
+    on_started_leading does the guarded work on its own thread, and must return soon after its event is set.
+    on_stopped_leading is called at the end of every run, even if the run never led.
+
+    The other three run on the elector's thread and must not block: on_waiting, called after every failed
+    attempt and on every change from a watch; on_new_leader, called with each new holder ("" = none); and
+    on_lost, called as soon as the lease is lost, before any work is stopped.
     """
 
     on_started_leading: Callable[[threading.Event], None]
@@ -78,8 +79,8 @@ class GuardedWork:
     """
     The work that only a leader does: a function on its own thread, until stop is set.
 
-    State: stop, set to end the work; ended, set once it has ended; _error, raised by the work, written before
-    ended is set.
+    State: stop, set to end the work; ended, set once it has ended; _error, the error that the work raised,
+    written before ended is set.
     """
 
     def __init__(self, work: Callable[[threading.Event], None]) -> None:
@@ -98,7 +99,7 @@ class GuardedWork:
             self.ended.set()
 
     def raise_error(self) -> None:
-        """Raise the error of the work, if there is one."""
+        """Raise the error that the work raised, if any."""
         if self.ended.is_set() and self._error is not None:
             raise self._error
 
@@ -107,11 +108,11 @@ class LeaderElector:
     """
     Takes part in one election.
 
-    Field: config. State: candidacy, which has its own lock. Used only on the elector's thread: _reported, the
-    last holder that on_new_leader got; _watch_at, the time before which the lease is not watched;
-    _is_refused, whether the last watch lacked permission.
-    Threads: one thread calls `run` and renews; `leading`, or another, does the guarded work; any thread may
-    call the queries.
+    Fields: config. State: candidacy, which has its own lock. Used only on the elector's thread: _reported,
+    the last holder that was passed to on_new_leader; _watch_at, the time before which the lease is not
+    watched; _is_refused, whether the last watch lacked permission.
+    Threads: one thread calls `run` and renews; `leading`, or another thread, does the guarded work; any
+    thread may call the queries.
     """
 
     def __init__(
@@ -125,9 +126,10 @@ class LeaderElector:
         seams: Seams = REAL_SEAMS,
     ) -> None:
         """
-        Prepare. No request is sent.
+        Prepare the elector. No request is sent.
 
-        Args: work_thread names the thread that does the guarded work. candidacy None = create it from config.
+        Args: work_thread names the thread that does the guarded work. If candidacy is None, it is created
+        from config.
         Raises: ValueError if the durations in the configuration conflict.
         """
         config.validate()
@@ -143,9 +145,10 @@ class LeaderElector:
 
     def run(self, stop: threading.Event) -> None:
         """
-        Wait until we lead, do the guarded work, and renew until the work has ended.
+        Wait until this process leads, do the guarded work, and renew the lease until the work has ended.
 
-        Blocks: until stop is set and the guarded work has ended; for one of many leases, until a loss, too.
+        Blocks: until stop is set and the guarded work has ended. If the process keeps many leases, a loss
+        also ends the wait.
         Raises: LeadershipLost; the error of the guarded work.
         """
         try:
@@ -154,10 +157,10 @@ class LeaderElector:
         finally:
             self._callbacks.on_stopped_leading()
 
-    # The stages of a run, all executed on the elector's thread.
+    # The stages of a run. All of them are executed on the elector's thread.
 
     def _acquire(self, stop: threading.Event) -> bool:
-        """Returns: False if stop was set before we led."""
+        """Try until the lease is acquired. Returns: False if stop was set first."""
         lock = self.config.lock
         tell = self.candidacy.tell
         tell("info", "Attempting to acquire leader lease...", lease=lock.describe(), identity=lock.identity)
@@ -176,16 +179,17 @@ class LeaderElector:
 
     def _wait_for_turn(self, stop: threading.Event) -> None:
         """
-        Wait until it is time for another attempt: when the lease seems free or is not watched, or on stop.
+        Wait until stop is set, or until the next attempt is due: when the lease seems free, or is not
+        watched.
 
-        A watch that has brought a renewal and then falls silent may have lost its connection. An attempt
-        reads the lease, and a new watch is then opened.
+        A watch that has brought a renewal and then falls silent may have lost its connection. In that case,
+        an attempt reads the lease, and a new watch is opened.
         """
         retry, silent_at = self.config.retry_period_seconds, inf
         watch = self._watch()
         try:
             while not stop.is_set():
-                # 0 means that the lease has already expired, and another candidate may be about to take it.
+                # 0 means that the lease has already expired. Another candidate may be about to acquire it.
                 wait = min(self.candidacy.statistics().expires_in_seconds or retry, retry / LOOKS_PER_RETRY)
                 self._clock.sleep(wait, watch.came if watch is not None and watch.is_open else stop)
                 if watch is None or not watch.is_open:
@@ -203,7 +207,7 @@ class LeaderElector:
                 self._unwatchable(watch.error)
 
     def _watch(self) -> LeaseWatch | None:
-        """Return a watch that starts at the version last read; None if impossible or of no help."""
+        """Return a watch from the version last read, or None if a watch is impossible or useless."""
         if self._clock.now() < self._watch_at or not self.config.lock.version or self.candidacy.seems_free():
             return None
         try:
@@ -213,7 +217,7 @@ class LeaderElector:
             return None
 
     def _unwatchable(self, error: Exception | None) -> None:
-        """After an error, poll the lease for a while, and log the error if a user has to fix something."""
+        """After an error, read the lease regularly for a while. Log the error if a user has to correct it."""
         if error is None:
             return
         self._watch_at = self._clock.now() + self.config.lease_duration_seconds
@@ -221,7 +225,7 @@ class LeaderElector:
         self._is_refused = isinstance(error, Forbidden)
         facts = {"lease": self.config.lock.describe(), "err": str(error)}
         tell = log.info if is_news else partial(log.debug, v=4)
-        tell("Reading the lease, as it cannot be watched", **facts)
+        tell("Reading the lease, because it cannot be watched", **facts)
 
     def _lead(self, stop: threading.Event) -> None:
         work = GuardedWork(self._callbacks.on_started_leading)
@@ -234,20 +238,21 @@ class LeaderElector:
             self.config.lock.record_event("stopped leading")
 
     def _work(self, work: GuardedWork, stop: threading.Event) -> None:
-        """Keep leading until the work has ended. Raises: LeadershipLost; errors of the work."""
+        """Lead until the work has ended. Raises: LeadershipLost; errors of the work."""
         self.candidacy.start_leading()
         self._seams.spawn(self._work_thread, work.run)
         try:
             self._renew(stop, work)
             work.stop.set()
-            # No other process may lead before our work has ended.
+            # Keep renewing until our work has ended, because no other process may lead before that.
             self._renew(work.ended, work)
             work.raise_error()
         finally:
             self.candidacy.stop_leading()
             work.stop.set()
             if self.config.of_many:
-                # The process continues, and the next run must not start the same work alongside this one.
+                # The process continues, and its next run must not start the same work while this one is
+                # running.
                 work.ended.wait()
 
     def _renew(self, until: threading.Event, work: GuardedWork) -> None:
@@ -261,7 +266,7 @@ class LeaderElector:
             work.raise_error()
 
     def _renew_in_time(self, until: threading.Event) -> bool:
-        """Try once per retry period until an attempt succeeds. Returns: False if too late or until is set."""
+        """Try once per retry period until an attempt succeeds. Returns: False if late, or if until is set."""
         deadline = self.candidacy.renew_deadline()
         while not until.is_set() and self._clock.now() < deadline:
             if self._try(deadline):

@@ -1,4 +1,4 @@
-"""The permissions that leader election needs: one Lease, and Events about it."""
+"""The permissions that leader election needs, for one Lease and for Events about it."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ PURPOSE: Final = "leader-election"
 
 def leader_election_access(name: str, namespace: str = "") -> tuple[Access, ...]:
     """
-    Return the access to the lease with that name.
+    Return the access that an election with this lease needs.
 
-    Args: namespace is the namespace of the lease; "" = that of the program.
+    Args: namespace is the lease's namespace; "" means the program's namespace.
     """
 
     def access(kind: type[Kind], *verbs: str, names: tuple[str, ...] = ()) -> Access:
         return Access(resource=kind.resource, verbs=verbs, names=names, namespace=namespace, purpose=PURPOSE)
 
-    # A create cannot be limited by name, as no object exists yet. A watch can, by its field selector.
+    # A create cannot be limited by name, because no object exists yet. A watch can, by its field selector.
     return (
         access(Lease, "create"),
         access(Lease, "get", "update", "watch", names=(name,)),

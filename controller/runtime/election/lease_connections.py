@@ -14,14 +14,14 @@ from handloop.seams.seams import REAL_SEAMS, Seams
 
 
 def leases_over(client: Client) -> ResourceClient[Lease]:
-    """Return a client for Leases that neither retries nor waits. Its caller does both, at its own pace."""
+    """Return a client for Leases that neither retries nor waits. Its caller does that, at its own pace."""
     stopped = threading.Event()
     stopped.set()
     return client.until(stopped).resource(Lease)
 
 
 class LeaseConnections:
-    """A separate transport, over which clients for Leases are created."""
+    """A separate transport for clients of Leases."""
 
     def __init__(
         self,
@@ -33,9 +33,9 @@ class LeaseConnections:
         seams: Seams = REAL_SEAMS,
     ) -> None:
         """
-        Prepare. No request is sent.
+        Prepare the connections. No request is sent.
 
-        Args: user_agent is sent to the server; transport None = connections from config.
+        Args: user_agent is sent to the server; if transport is None, connections are created from config.
         """
         self._user_agent = user_agent
         self._metrics = metrics
@@ -47,7 +47,7 @@ class LeaseConnections:
         self._transport = transport
 
     def leases(self, reachability: Reachability) -> ResourceClient[Lease]:
-        """Return a client over these connections; see leases_over."""
+        """Return a client that uses these connections; see leases_over."""
         client = Client(
             self._transport,
             metrics=self._metrics,

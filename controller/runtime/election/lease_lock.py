@@ -1,8 +1,9 @@
 """
 The lock for leader election: one Lease, changed only if it still has the version that was read.
 
-Its LeaseSpec says who leads, since when, and how long the leader may stay silent. Times keep the server's
-spelling and are not used in calculations, because another machine's clock may be wrong.
+Its LeaseSpec names the leader, the time since when it leads, and the duration for which its leadership is
+valid without a renewal. Times keep the server's format and are not used in calculations, because another
+machine's clock may be wrong.
 Follows: client-go tools/leaderelection/resourcelock/leaselock.go @32ce75a7d, differs: there is only one kind
 of lock, so the LeaseSpec is the record.
 """
@@ -24,11 +25,11 @@ from handloop.controller.runtime.events.recorder import EVENT_TYPE_NORMAL, Event
 
 EVENT_REASON: Final = "LeaderElection"
 RENEWED_BY: Final = "handloop.dev/renewed-by"
-"""The annotation that names the holder of a Lease that is renewed through another Lease of that holder."""
+"""The annotation that names a Lease's holder if the holder renews only another Lease, not this one."""
 
 
 class LeaseNotInitializedError(Exception):
-    """An update came before the first get or create."""
+    """update was called before the first get or create."""
 
     def __init__(self) -> None:
         super().__init__("lease not initialized, call get or create first")
@@ -36,14 +37,14 @@ class LeaseNotInitializedError(Exception):
 
 class LeaseLock:
     """
-    A Lease, used under one identity.
+    A Lease, used by one candidate.
 
     Its resource version makes every update conditional: if two candidates read the same state, only one
     update succeeds.
 
-    Fields: name of the Lease; identity, which no other candidate may have.
+    Fields: name, the Lease's name; identity, which no other candidate may have.
     State: lease, as last read or written. A failed update does not change it.
-    Threads: only the elector's; watch from any thread.
+    Threads: only the elector's, except for watch, which any thread may call.
     """
 
     def __init__(
@@ -56,7 +57,7 @@ class LeaseLock:
         recorder: EventRecorder | None = None,
         labels: FrozenMap = EMPTY_MAP,
     ) -> None:
-        """Args: recorder None = no Events on the lease. Every write sets these labels on the lease."""
+        """Args: if recorder is None, no Events are recorded. Every write sets these labels on the lease."""
         self._leases = leases
         self._namespace = namespace
         self.name = name
@@ -71,12 +72,12 @@ class LeaseLock:
 
     @property
     def version(self) -> str:
-        """The resource version as last read or written, "" before the first read."""
+        """The resource version as last read or written; "" before the first read."""
         return "" if self.lease is None else self.lease.metadata.resource_version
 
     @property
     def renewed_by(self) -> str:
-        """The identity in the mark of the Lease as last read or written, "" = none."""
+        """The value of RENEWED_BY on the Lease as last read or written; "" if the Lease lacks it."""
         return "" if self.lease is None else self.lease.metadata.annotations.get(RENEWED_BY, "")
 
     def watch(self, resource_version: str, timeout_seconds: int) -> WatchStream[Lease]:
@@ -97,7 +98,7 @@ class LeaseLock:
         """
         Read the lease.
 
-        Raises: NotFound if there is none, other ClientErrors if it cannot be read.
+        Raises: NotFound if it does not exist; other ClientErrors if it cannot be read.
         """
         lease = self._leases.within(timeout_seconds).get(self.name, namespace=self._namespace)
         return self.remember(lease)
@@ -106,7 +107,7 @@ class LeaseLock:
         """
         Create the lease.
 
-        Raises: AlreadyExists if another candidate was faster, other ClientErrors.
+        Raises: AlreadyExists if another candidate was faster; other ClientErrors.
         """
         metadata = ObjectMeta(name=self.name, namespace=self._namespace, labels=self._labels)
         lease = Lease(metadata=metadata, spec=spec)
@@ -114,9 +115,9 @@ class LeaseLock:
 
     def update(self, spec: LeaseSpec, timeout_seconds: float, *, renewed_by: str = "") -> None:
         """
-        Replace the state that was last read or written, and the mark.
+        Replace the spec that was last read or written, and the annotation RENEWED_BY.
 
-        Raises: LeaseNotInitializedError; Conflict if it has changed since then, other ClientErrors.
+        Raises: LeaseNotInitializedError; Conflict if the Lease has changed since then; other ClientErrors.
         """
         if self.lease is None:
             raise LeaseNotInitializedError
@@ -141,6 +142,6 @@ class LeaseLock:
             self._recorder.event(about, EVENT_TYPE_NORMAL, EVENT_REASON, f"{self.identity} {text}")
 
     def remember(self, lease: Lease) -> LeaseSpec:
-        """Let the next update replace this Lease, which came from a list or watch. Returns: its spec."""
+        """Make the next update replace this Lease, which came from a list or watch. Returns: its spec."""
         self.lease = lease
         return lease.spec

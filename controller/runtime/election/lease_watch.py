@@ -4,8 +4,8 @@ Watch one Lease, so that a waiting candidate sends no requests while another pro
     elector: a failed try --> LeaseWatch --> sleep until the lease, as last seen, is free --> try
     lease-watch:  open --> read, keep the newest --> open again when the server has ended it as it should
 
-A watch only says when to try, and every attempt reads the lease first. So a late or outdated event can make a
-candidate wait longer, but never act too early.
+A watch only decides when to try, and every attempt reads the lease first. A late or outdated event can
+therefore make a candidate wait longer, but never act too early.
 Decision: A standby watches the lease.
 """
 
@@ -30,9 +30,9 @@ class LeaseWatch:
     """
     The events of a Lease since it was last read.
 
-    Fields: came, set when there is an event to take, and when the watch ends; is_open, whether more events
-    can come; error, why the watch ended on its own, or None.
-    State, under _lock: _newest, the Lease as last sent, None once taken; _stream, the open stream;
+    Fields: came, set when an event can be taken, and when the watch ends; is_open, whether more events can
+    arrive; error, why the watch ended by itself, or None.
+    State, under _lock: _newest, the Lease as last sent, or None once taken; _stream, the open stream;
     _is_closed.
     Threads: `lease-watch` reads, and is the only writer; the elector's thread creates, takes and closes.
     """
@@ -52,7 +52,7 @@ class LeaseWatch:
         seams.spawn("lease-watch", self._run)
 
     def take(self) -> Lease | None:
-        """Take the Lease as last sent; None if it was already taken."""
+        """Return the Lease as last sent, or None if it was already taken."""
         self.came.clear()
         with self._lock:
             newest, self._newest = self._newest, None
@@ -79,7 +79,7 @@ class LeaseWatch:
             self.came.set()
 
     def _follow(self, version: str) -> str:
-        """Read one stream to its end. Returns: the version to continue from, "" after close."""
+        """Read one stream to its end. Returns: the version to continue from, or "" after close."""
         with closing(self._lease.watch(version, int(_WATCH_SECONDS * (1 + self._random())))) as stream:
             with self._lock:
                 self._stream = stream
@@ -94,7 +94,7 @@ class LeaseWatch:
         return version
 
     def _take_in(self, event: WatchEvent[Lease]) -> str:
-        """Returns: the version of an event. Raises: the server's error; ConnectionBroken after a deletion."""
+        """Store an event. Returns: its version. Raises: server errors; ConnectionBroken after a deletion."""
         found = event.object
         if isinstance(found, Bookmark):
             return found.resource_version

@@ -1,9 +1,9 @@
 """
-A fence in front of the transport. A process that does not lead, or has handed its part over, writes nothing.
+A fence in front of the transport, which stops the writes of a process that does not lead, or no longer does.
 
 A lost lease stops the workers, but a worker that was suspended, or is in the middle of a sync, would continue
-with its next write. So every write is checked here before it is sent. A write that has to wait behind the
-fence is not sent if the lease may be lost by then.
+with its next write. Every write is therefore checked here before it is sent. If a write has to wait behind
+the fence, it is sent only while the lease cannot have been lost.
 Decision: A lease is kept by a clock, not by co-operation.
 """
 
@@ -20,7 +20,7 @@ _READS: Final = ("GET", "HEAD")
 _EVENTS: Final = r"/(api/v1|apis/events\.k8s\.io/v1)(/namespaces/[^/]+)?/events(/[^/]+)?"
 _REVIEWS: Final = r"/apis/(authentication|authorization)\.k8s\.io/.*"
 _HARMLESS: Final = re.compile(f"{_EVENTS}|{_REVIEWS}")
-"""Requests that a standby may send: it may ask for its permissions, and record Events."""
+"""Requests that a standby may send: reviews of its permissions, and Events."""
 
 
 class WriteFence(ForwardingTransport):
@@ -39,8 +39,8 @@ class WriteFence(ForwardingTransport):
         refusal: str = "not the leader: nothing was sent",
     ) -> None:
         """
-        Args: seconds_to_write is called with the path of every write; 0 = do not send it, infinity = no
-        limit. refusal is the text of the error.
+        Args: seconds_to_write is called with the path of every write. 0 means that the write is not sent,
+        infinity that it has no time limit. refusal is the text of the error.
         """
         super().__init__(transport)
         self._seconds_to_write = seconds_to_write

@@ -1,11 +1,11 @@
 """
-Events of core/v1, from recorders to sinks and logs.
+Pass Events of core/v1 from recorders to sinks and logs.
 
     recorder --event()--> broadcaster --> watcher "log"    --> one log line
                                      |--> watcher "sink-1" --> correlate --> create or patch
 
-Guarantees: each watcher sees all Events since its start, in the order in which they were recorded, on a
-separate thread. A watcher that is 1000 Events behind loses new ones; the others do not.
+Guarantees: each watcher receives all Events since its start, in the order in which they were recorded, on a
+separate thread. If a watcher is 1000 Events behind, it loses new Events; other watchers do not.
 Follows: client-go tools/record/event.go, differs: shutdown() tries each queued Event once; upstream may lose
 it.
 """
@@ -53,7 +53,7 @@ class EventWriter:
         self.delivery = EventDelivery(sink, stop, on_written=correlator.update_state, seams=seams)
 
     def write(self, event: Event) -> None:
-        """Write one Event, if the correlator lets it pass. Blocks: as EventDelivery.deliver."""
+        """Write one Event, if the correlator lets it pass. Blocks: as long as EventDelivery.deliver."""
         correlation = self._correlator.correlate(event)
         if correlation.skip:
             self.delivery.skip()
@@ -65,7 +65,7 @@ class EventBroadcaster(EventFanout[Event]):
     """
     Passes every Event to every watcher: sinks, logs, and functions.
 
-    State and threads: as EventFanout.
+    State and threads: see EventFanout.
     """
 
     def __init__(
@@ -78,18 +78,21 @@ class EventBroadcaster(EventFanout[Event]):
         self._sink_numbers = count(1)
 
     def start_recording_to_sink(self, sink: EventSink) -> EventWatcher[Event]:
-        """Write every Event from now on to a sink, such as `client.resource(Event)`, with separate counts."""
+        """
+        Write every Event from now on to a sink, such as `client.resource(Event)`. Each sink counts
+        separately.
+        """
         correlator = EventCorrelator(clock=self._clock)
         writer = EventWriter(sink, correlator, self.stopping, seams=self._seams)
         return self.start_event_watcher(f"sink-{next(self._sink_numbers)}", writer.write)
 
     def new_recorder(self, component: str, *, host: str = "") -> EventRecorder:
-        """Return a recorder that reports in the name of a component."""
+        """Return a recorder whose Events name a component as their source."""
         source = EventSource(component=component, host=host)
         return PublishingRecorder(self.publish, source, clock=self._clock)
 
     def start_structured_logging(self, verbosity: int = 0) -> EventWatcher[Event]:
-        """Log every Event from now on, at a -v level; 0 = at every level."""
+        """Log every Event from now on, at this -v level. 0 means that they are always logged."""
         write = partial(log.debug, v=verbosity) if verbosity else log.info
         return self.start_event_watcher("log", lambda event: write("Event occurred", **self._facts(event)))
 

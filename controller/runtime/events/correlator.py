@@ -1,16 +1,16 @@
 """
-Decide which Events are merged into one: aggregate, count, filter, in this order.
+Merge repeated and similar Events, in three stages: aggregate, count, filter.
 
-    aggregate   the 10th distinct message about the same thing within 600 s, and each one after, becomes
+    aggregate   the 10th distinct message about the same thing within 600 s, and each later one, becomes
                 "(combined from similar events): ..."
-    count       a repeated Event is the old one with count + 1: a patch instead of a new object
+    count       a repeated Event increments the earlier one's count, with a patch instead of a new object
     filter      a token bucket per source and object: burst 25, then one per 5 minutes. It runs last, so
                 skipped Events are still counted
 
 Each stage remembers its last 4096 keys. Keys are tuples of strings.
-Threads: none of these classes locks. A correlator is used by only the thread that records to a sink.
+Threads: these classes have no locks. Only the thread that writes to a sink uses its correlator.
 Follows: client-go tools/record/events_cache.go, differs: an aggregate keeps the reporting controller; when a
-set of messages is full, the oldest one is dropped, not an arbitrary one.
+set of messages is full, the oldest message is dropped, not an arbitrary one.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ EventKey = tuple[str, ...]
 
 
 def _source_and_object(event: Event) -> EventKey:
-    """Return the source and the object, without the field path."""
+    """Return an Event's source and object, without the field path."""
     involved = event.involved_object
     return (
         event.source.component,
@@ -53,13 +53,13 @@ def event_key(event: Event) -> EventKey:
 
 
 def aggregate_key(event: Event) -> tuple[EventKey, str]:
-    """Return an Event's group (its reason, without its message) and its message within the group."""
+    """Return an Event's group, which ignores its message, and the message within the group."""
     own = (event.type, event.reason, event.reporting_component, event.reporting_instance)
     return (*_source_and_object(event), *own), event.message
 
 
 def spam_key(event: Event) -> EventKey:
-    """Return the key of a token bucket: source, object and type, for any reason and message."""
+    """Return the key of an Event's token bucket: its source, object and type, without reason and message."""
     return (*_source_and_object(event), event.type)
 
 
@@ -77,14 +77,17 @@ DEFAULT_OPTIONS: Final = CorrelatorOptions()
 
 
 class _Group(NamedTuple):
-    """messages are distinct, oldest first, at most max_events - 1 between calls. last_at is monotonic."""
+    """
+    The distinct messages of a group, oldest first, at most max_events - 1 between calls. last_at is
+    monotonic.
+    """
 
     messages: dict[str, None]
     last_at: float
 
 
 class EventAggregator:
-    """Replaces many different messages about one object by one Event that stands for them."""
+    """Replaces many different messages about one object by one Event that combines them."""
 
     def __init__(self, options: CorrelatorOptions = DEFAULT_OPTIONS, *, clock: Clock = REAL_CLOCK) -> None:
         self._options = options
@@ -93,7 +96,7 @@ class EventAggregator:
 
     def aggregate(self, event: Event) -> tuple[Event, EventKey]:
         """
-        Return the Event to continue with, and the key to count it under.
+        Return the Event to write, and the key under which it is counted.
 
         A group starts over after more than max_interval_seconds without an Event.
         """
@@ -128,16 +131,16 @@ class EventAggregator:
 
 class EventLogger:
     """
-    Counts Events. A repeated Event takes the name of the earlier one and becomes a patch of it.
+    Counts Events. A repeated Event gets the earlier one's name and becomes a patch of it.
 
-    State: _seen, the Event that was written, or is about to be written, for each key.
+    State: _seen, key -> the Event that was written, or is about to be written.
     """
 
     def __init__(self, options: CorrelatorOptions = DEFAULT_OPTIONS) -> None:
         self._seen: LRUCache[EventKey, Event] = LRUCache(options.cache_size)
 
     def observe(self, event: Event, key: EventKey) -> tuple[Event, dict[str, Any] | None]:
-        """Returns: the Event to write, and the patch that updates the stored one; None for a new Event."""
+        """Count an Event. Returns: the Event to write, and the patch for a stored one, None for a new one."""
         seen: Event | None = self._seen.get(key)
         patch: dict[str, Any] | None = None
         if seen is not None:
@@ -158,7 +161,7 @@ def _continue(event: Event, seen: Event) -> Event:
 
 
 class EventSourceObjectSpamFilter:
-    """Lets a burst of Events about an object pass, and then only a few."""
+    """Lets a burst of Events about an object pass, and after that only a few."""
 
     def __init__(self, options: CorrelatorOptions = DEFAULT_OPTIONS, *, clock: Clock = REAL_CLOCK) -> None:
         self._options = options
@@ -176,7 +179,7 @@ class EventSourceObjectSpamFilter:
 
 
 class Correlation(NamedTuple):
-    """The decision: do nothing if skip is set; else patch the Event, or create it if patch is None."""
+    """What to do with an Event: nothing if skip is set; otherwise patch it, or create it if patch is None."""
 
     event: Event
     patch: dict[str, Any] | None
@@ -192,7 +195,7 @@ class EventCorrelator:
         self._filter = EventSourceObjectSpamFilter(options, clock=clock)
 
     def correlate(self, event: Event) -> Correlation:
-        """Decide what to do with an Event. The Event is remembered in any case."""
+        """Decide what to do with an Event. The Event is counted in any case."""
         aggregate, key = self._aggregator.aggregate(event)
         observed, patch = self._logger.observe(aggregate, key)
         return Correlation(observed, patch, self._filter.filter(observed))

@@ -1,13 +1,12 @@
 """
-Pass Events from a recorder as one stream to any number of watchers, each of which sees all of them. A sink's
-watcher writes to the API server.
+Pass a recorder's Events to any number of watchers. A sink's watcher writes them to the API server.
 
     EventFanout --offer--> EventWatcher, a thread each --> EventDelivery: create or patch, with retries
 
 RBAC: create and patch on events.
 Follows: apimachinery pkg/watch/mux.go, differs: publishers feed the watchers directly, not through another
-queue and goroutine, so a full watcher is logged. client-go tools/record/event.go (recordToSink), differs: it
-is a failed try if a patch finds no Event and the create that follows finds one.
+queue and goroutine, so a full watcher is logged. client-go tools/record/event.go (recordToSink), differs: if
+a patch finds no Event and the create that follows finds one, the attempt has failed.
 """
 
 from __future__ import annotations
@@ -38,9 +37,9 @@ class EventWatcher(Generic[E]):
     """
     Passes every Event to one function, in the order in which they were offered, on a separate thread.
 
-    State, under _changed: _queue (at most `length` Events); _closed (never reset), after which nothing is
-    added and the thread ends once the queue is empty.
-    Threads: any thread offers; only `events-<name>` calls handle.
+    State, under _changed: _queue (at most `length` Events); _closed (never reset), after which no Event is
+    added, and the thread ends once the queue is empty.
+    Threads: any thread may offer; only `events-<name>` calls handle.
     """
 
     def __init__(
@@ -105,7 +104,7 @@ class EventWatcher(Generic[E]):
                 self._handle(event)
 
     def _next(self) -> E | None:
-        """Return the oldest Event, or None once closed and empty. Blocks until then."""
+        """Return the oldest Event; None once closed and empty. Blocks: while the queue is open and empty."""
         with self._changed:
             while not self._queue and not self._closed:
                 self._clock.wait(self._changed, None)
@@ -114,12 +113,12 @@ class EventWatcher(Generic[E]):
 
 class EventFanout(Generic[E]):
     """
-    Passes every Event to each watcher that has room for it.
+    Passes every Event to each watcher whose queue is not full.
 
-    State, under _lock: _watchers; _closed (never reset). stopping is set by shutdown, and ends the waits of
-    watchers.
+    State, under _lock: _watchers; _closed (never reset). stopping is set by shutdown, and ends the watchers'
+    waits.
     Threads: any; each watcher has its own thread `events-<name>`.
-    Locks: _lock is held while watchers take their locks, so all watchers see the same order.
+    Locks: _lock is held while each watcher's lock is acquired, so that all watchers receive the same order.
     """
 
     def __init__(
@@ -140,8 +139,8 @@ class EventFanout(Generic[E]):
         """
         Call handle with every Event from now on.
 
-        Returns: the watcher; its close() ends only this watcher. After shutdown(), it is closed from the
-        start.
+        Returns: the watcher. Its close() ends only this watcher. A watcher started after shutdown() is
+        already closed.
         """
         watcher = EventWatcher(name, handle, length=self._queue_length, seams=self._seams)
         with self._lock:
@@ -153,9 +152,9 @@ class EventFanout(Generic[E]):
 
     def publish(self, event: E) -> str:
         """
-        Pass an Event to every watcher that has room.
+        Pass an Event to every watcher whose queue is not full.
 
-        Returns: why a watcher missed it, in words; "" if none did.
+        Returns: why a watcher missed it, in words, or "" if all received it.
         """
         with self._lock:
             if self._closed:
@@ -165,9 +164,10 @@ class EventFanout(Generic[E]):
 
     def shutdown(self, timeout_seconds: float = 5.0) -> int:
         """
-        Refuse further Events, try each queued one once, and end the threads. Idempotent.
+        Refuse further Events, try each queued Event once, and end the threads. Idempotent.
 
-        Returns: how many Events a thread had left when time ran out: its current one, and those dropped.
+        Returns: how many Events were left when time ran out, including the one in progress, for the slowest
+        watcher.
         Blocks: for up to timeout_seconds.
         """
         self.stopping.set()
@@ -187,7 +187,7 @@ _NAMESPACE_TERMINATING: Final = "NamespaceTerminating"
 
 
 class EventSink(Protocol):
-    """Where Events are written: two verbs of `client.resource(Event)`."""
+    """The destination of Events: two methods of `client.resource(Event)`."""
 
     def create(self, obj: Event, *, namespace: str) -> Event:
         """Create an Event and return it as stored by the server."""
@@ -197,7 +197,7 @@ class EventSink(Protocol):
 
 
 class SinkStatistics(NamedTuple):
-    """The numbers of Events that were written, skipped by the correlator, or given up."""
+    """The numbers of Events that were written, skipped by the correlator, or abandoned."""
 
     written: int = 0
     skipped: int = 0
@@ -208,8 +208,8 @@ class EventDelivery:
     """
     Writes Events to a sink, one at a time.
 
-    An Event that the server refuses is given up immediately. One that cannot be delivered is tried 12 times,
-    10 s apart, and delays later ones. Once stop is set, each Event is tried once.
+    An Event that the server refuses is abandoned immediately. One that cannot be delivered is tried 12 times,
+    10 s apart, and delays later ones. Once stop is set, each Event is tried only once.
     State: _statistics, under _lock. Threads: any.
     """
 
@@ -236,12 +236,12 @@ class EventDelivery:
             return self._statistics
 
     def skip(self) -> None:
-        """Count an Event that need not be written."""
+        """Count an Event that the correlator skipped."""
         self._count(skipped=1)
 
     def deliver(self, event: Event, patch: dict[str, Any] | None) -> None:
         """
-        Write one Event, with up to 12 attempts. It never raises because of an error from the sink.
+        Write one Event, with up to 12 attempts. Errors of the sink are logged, not raised.
 
         Args: patch changes an Event that was written before; None creates the Event.
         Blocks: while the sink does not answer, for up to about 2 minutes or until stop is set.
@@ -257,18 +257,19 @@ class EventDelivery:
         self._count(abandoned=1)
 
     def _try_once(self, event: Event, patch: dict[str, Any] | None) -> bool:
-        """Returns: whether the Event is settled: written, or permanently refused."""
+        """Try to write an Event. Returns: whether no further attempt is needed: it was written or refused."""
         try:
             written = self._send(event, patch)
         except APIError as error:
-            # The patch found no Event, but the create found one that another replica had created in between.
+            # The patch found no Event, but the following create found one that another replica had just
+            # created.
             if patch is not None and isinstance(error, AlreadyExists):
                 return False
             self._log_rejection(error, event)
         except (TypeError, ValueError) as error:  # the request could not be built
             self._log_failure("Unable to construct event (will not retry!)", error, event)
         except Cancelled as error:
-            # Not sending the Event was our own decision, because its namespace is no longer watched.
+            # The NamespaceFence refused the write, because the Event's namespace is no longer watched.
             log.debug("Event dropped", v=2, err=str(error), **self._shown(event))
         except BaseException as error:  # noqa: BLE001 - such as an exit in a credentials plugin
             self._log_failure("Unable to write event (may retry after sleeping)", error, event)
@@ -281,7 +282,7 @@ class EventDelivery:
         return True
 
     def _delay(self, tries: int) -> float:
-        """Return the delay. The first one is random, so that many clients do not retry at the same time."""
+        """Return the delay. The first one is random, so that many clients do not retry at once."""
         return SLEEP_SECONDS * self._random() if tries == 1 else SLEEP_SECONDS
 
     def _send(self, event: Event, patch: dict[str, Any] | None) -> Event:

@@ -1,5 +1,5 @@
 """
-A recorder for tests. It keeps reports as lines of text.
+A recorder for tests, which stores reports as lines of text.
 
 Follows: client-go tools/record/fake.go, differs: never blocks.
 """
@@ -14,10 +14,10 @@ from handloop.seams.locks import new_lock
 
 class FakeRecorder:
     """
-    Implements EventRecorder. Each report is one line `<type> <reason> <message>`.
+    Implements EventRecorder. Each report is stored as one line `<type> <reason> <message>`.
 
-    With include_object the line continues with ` involvedObject{kind=...,apiVersion=...}`. Annotations follow
-    as ` map[key:value ...]`.
+    With include_object, ` involvedObject{kind=...,apiVersion=...}` is appended to the line. Annotations
+    follow as ` map[key:value ...]`.
     State: _events, oldest first, under _lock. Threads: any.
     """
 

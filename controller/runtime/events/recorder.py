@@ -1,10 +1,10 @@
 """
 Events: messages for people about an object, shown by `kubectl describe` and `kubectl events`.
 
-Guarantees: recording never blocks and never raises, even if the Event is lost. A broadcaster behind the
-recorder writes core/v1 Events, in which repetitions are counted.
+Guarantees: recording never blocks and never raises, even if the Event is lost. A broadcaster writes the
+recorder's Events as core/v1 Events, which count repetitions.
 Follows: client-go tools/record/event.go, tools/reference/ref.go and tools/internal/events
-(GenerateEventName), differs: messages are cut off after 1024 bytes, as those of events.k8s.io/v1 must be.
+(GenerateEventName), differs: messages are truncated to 1024 bytes, the limit of events.k8s.io/v1.
 Decision: One kind of Event.
 """
 
@@ -30,15 +30,15 @@ from handloop.seams.logs import get_logger
 log = get_logger("events")
 
 EVENT_TYPE_NORMAL: Final = "Normal"
-"""The type of an Event that reports a success."""
+"""The type of an Event that reports normal progress."""
 EVENT_TYPE_WARNING: Final = "Warning"
-"""The type of an Event that reports trouble."""
+"""The type of an Event that reports a problem."""
 DEFAULT_NAMESPACE: Final = "default"
 MAX_MESSAGE_BYTES: Final = 1024
 
 
 class EventRecorder(Protocol):
-    """The way a controller reports on an object."""
+    """Records Events about objects for a controller."""
 
     def event(
         self,
@@ -50,7 +50,7 @@ class EventRecorder(Protocol):
         annotations: Mapping[str, str] | None = None,
     ) -> None:
         """
-        Report something about an object: a Kind, or an ObjectReference.
+        Record an Event about an object, which is a Kind or an ObjectReference.
 
         Args: event_type is Normal or Warning; reason is in CamelCase, for programs; message is for people.
         """
@@ -58,7 +58,7 @@ class EventRecorder(Protocol):
 
 class PublishingRecorder:
     """
-    An EventRecorder that turns reports into Events of core/v1 and publishes them.
+    An EventRecorder that creates Events of core/v1 and publishes them.
 
     State, under _lock: _last_nanoseconds, which increases with every Event, so that names are unique.
     Threads: any.
@@ -67,7 +67,7 @@ class PublishingRecorder:
     def __init__(
         self, publish: Callable[[Event], str], source: EventSource, *, clock: Clock = REAL_CLOCK
     ) -> None:
-        """Args: publish passes an Event on and returns why a watcher missed it."""
+        """Args: publish passes an Event to the watchers, and returns why one of them missed it."""
         self._publish = publish
         self._source = source
         self._clock = clock
@@ -83,7 +83,7 @@ class PublishingRecorder:
         *,
         annotations: Mapping[str, str] | None = None,
     ) -> None:
-        """Like EventRecorder. A report that results in no Event is logged."""
+        """Like EventRecorder.event. If no Event can be recorded, this is logged."""
         reference = reference_to(obj)
         what = {"reason": reason, "message": message}
         if reference is None:
@@ -144,7 +144,7 @@ def reference_to(obj: object) -> ObjectReference | None:
     """
     Return a reference to an object of a Kind. A reference is returned unchanged.
 
-    Returns: None for anything else.
+    Returns: None for a value of another type.
     """
     if isinstance(obj, ObjectReference):
         return obj
@@ -165,9 +165,9 @@ def reference_to_kind(obj: Kind) -> ObjectReference:
 
 def event_name(object_name: str, unix_nanoseconds: int) -> str:
     """
-    Return `<object name>.<hex of nanoseconds>`, or a UUID computed from both if that is not a valid name.
+    Return `<object name>.<hex of nanoseconds>` if valid, otherwise a UUID computed from the two.
 
-    The UUID is not random, so that a run depends only on its inputs.
+    The UUID is not random, so that the name depends only on the arguments.
     """
     name = f"{object_name}.{unix_nanoseconds:x}"
     if len(name) <= _MAX_NAME_LENGTH and _DNS_SUBDOMAIN.fullmatch(name):
@@ -187,11 +187,12 @@ def reference_to_undecodable(resource: Resource, undecodable: Undecodable) -> Ob
     """
     Return a reference to an object that does not fit its type.
 
-    `kubectl describe` finds Events by UID, so the UID is read from the raw object; it is "" if there is none.
+    `kubectl describe` finds Events by UID, so the UID is read from the raw object. It is "" if it cannot be
+    read.
     """
     try:
         uid = decoder_of(_Identity).decode(undecodable.raw).metadata.uid
-    except (msgspec.MsgspecError, ValueError):  # truncated at 64 kB, or without usable metadata
+    except (msgspec.MsgspecError, ValueError):  # truncated at 64 kB, or with unusable metadata
         uid = ""
     return ObjectReference(
         api_version=resource.api_version,

@@ -19,7 +19,7 @@ class Recorders:
     """
     Returns recorders at any time. Their Events are written between start and shutdown.
 
-    State: _ended, set at the end of shutdown, which ends the waits of requests. Threads: any.
+    State: _ended, set at the end of shutdown, which ends requests that are waiting. Threads: any.
     """
 
     def __init__(self, client: Client, *, seams: Seams = REAL_SEAMS) -> None:
@@ -38,10 +38,10 @@ class Recorders:
 
     def shutdown(self, seconds: float = FLUSH_SECONDS) -> int:
         """
-        Write the queued Events, each with one attempt, and end the threads.
+        Try to write each queued Event once, and end the threads.
 
-        Returns: how many were left when time ran out.
-        Blocks: until then, for at most FLUSH_SECONDS.
+        Returns: how many Events were left when time ran out.
+        Blocks: until the Events are written, for at most FLUSH_SECONDS.
         """
         left = self._broadcaster.shutdown(min(seconds, FLUSH_SECONDS))
         self._ended.set()

@@ -1,1 +1,1 @@
-"""The parts that a manager runs, and the signals that tell a process to end."""
+"""The runnables of a manager, and the signals that stop a process."""

@@ -1,8 +1,8 @@
 """
 Set how often Python's cycle collector runs, for a process with large caches.
 
-Cached objects are immutable trees, so they form no cycles, and reference counts free them. By default, a
-collection runs after every 700 new containers, so every page and every watch block would pay for a walk over
+Cached objects are immutable trees. They form no cycles, so reference counts free them. By default, a
+collection runs after every 700 new containers. Every page and every watch block would then trigger scans of
 objects that were just decoded.
 Decision: The cycle collector runs less often.
 """
@@ -12,12 +12,12 @@ from __future__ import annotations
 import gc
 from typing import Final
 
-# Collect the young generation once every few hundred objects, not every dozen. Older ones keep their
-# defaults.
+# Collect the young generation once every few hundred objects, not every dozen. Keep the defaults of the older
+# generations.
 YOUNG_THRESHOLD: Final = 10_000
 
 
 def relax_collector() -> None:
-    """Collect less often from now on. Cycles are still found, but a little later."""
+    """Collect less often from now on. Cycles are still collected, but a little later."""
     _, middle, old = gc.get_threshold()
     gc.set_threshold(YOUNG_THRESHOLD, middle, old)

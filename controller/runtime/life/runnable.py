@@ -1,5 +1,5 @@
 """
-Runnables: controllers, and all other parts of a manager that work until a stop is set.
+Runnables: controllers, and all other parts of a manager that run until a stop event is set.
 
 Decision: You can add your own runnable.
 """
@@ -21,43 +21,43 @@ from handloop.seams.threads import Joinable, join_all
 
 class Runnable(Protocol):
     """
-    A part of a manager that runs on its own.
+    A part of a manager that runs on its own thread.
 
-    Six more members are optional. `needs_leader_election`: run only while we lead; True if missing.
-    `shards_by`: if the slots are split by one of these, the runnable works on the slots that the process
-    holds, and therefore runs in every replica; () if missing. `workers_check`: a health check for its
-    threads, as in serving/health.py. `ready_check`: a check that makes the process unready, but not dead.
-    `ends_first`: during a stop, runnables without it continue until this one has ended, because its work may
-    use them; False if missing. `explain`: explains what happens to a name, as Controller.explain does.
+    Six more members are optional. `needs_leader_election`: run only while this process leads; True if
+    missing. `shards_by`: if the slots are divided by one of these, the runnable works on the slots that the
+    process holds, and therefore runs in every replica; () if missing. `workers_check`: a health check for its
+    threads, as in serving/health.py. `ready_check`: a check that can make the process unready, but not dead.
+    `ends_first`: during a stop, runnables without it run until this one has ended, because it may need them;
+    False if missing. `explain`: explains the state of a name, like Controller.explain.
     """
 
     @property
     def name(self) -> str:
-        """The name for logs and threads, which is unique in its manager."""
+        """The name for logs and threads. It is unique in its manager."""
 
     def run(self, stop: threading.Event) -> None:
         """
         Work until stop is set.
 
-        Raises: any error, which ends the whole process; StopTimeoutError if work is left behind.
+        Raises: any error, which ends the whole process; StopTimeoutError if some work did not end.
         """
 
 
 class DividedWork:
-    """A runnable that runs in each replica, on that replica's share, however the work is divided."""
+    """A runnable that runs in each replica, on the replica's share of the work, however it is divided."""
 
     shards_by: Sequence[str] = ("namespace", "uid")
 
 
 class WorkersBusyError(StopTimeoutError):
-    """Some workers of a controller are still in a reconcile."""
+    """Some workers of a controller did not end their reconcile in time."""
 
     def __init__(self, name: str, workers: int, seconds: float) -> None:
         super().__init__(f"{name}: {workers} workers did not end in {seconds:g}s")
 
 
 def needs_leader_election(runnable: Runnable) -> bool:
-    """Return whether the runnable may run only while we lead."""
+    """Return whether the runnable may run only while this process leads."""
     return bool(getattr(runnable, "needs_leader_election", True))
 
 
@@ -69,7 +69,7 @@ class RunnableGroup:
     """
     Runnables that are started and stopped as a group, each on a thread `run-<name>`.
 
-    State, under _lock: _threads by name; _first, the names of the runnables that end first.
+    State, under _lock: _threads, by name; _first, the names of the runnables with ends_first.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class RunnableGroup:
         on_failure: OnFailure,
         seams: Seams = REAL_SEAMS,
     ) -> None:
-        """Args: on_failure is called on the thread of the runnable that raised."""
+        """Args: on_failure is called when a runnable raises an error, on that runnable's thread."""
         self._runnables = tuple(runnables)
         self._on_failure = on_failure
         self._clock = seams.clock
@@ -89,7 +89,7 @@ class RunnableGroup:
         self._first = {each.name for each in runnables if getattr(each, "ends_first", False)}
 
     def start(self, stop: threading.Event, stop_rest: threading.Event) -> None:
-        """Start all runnables, once. Those that end first have a separate stop event."""
+        """Start all runnables, once. The ones with ends_first use stop, the others stop_rest."""
         with self._lock:
             for runnable in self._runnables:
                 its_stop = stop if runnable.name in self._first else stop_rest
@@ -98,10 +98,10 @@ class RunnableGroup:
 
     def join(self, seconds: float = math.inf, *, first: bool = False) -> list[str]:
         """
-        Wait until all runnables, or only those that end first, have ended. seconds limits the whole wait;
-        infinity means no limit.
+        Wait until all runnables have ended. If first is set, wait only for the ones with ends_first.
 
-        Returns: the names of those that have not ended.
+        Args: seconds limits the whole wait; infinity means no limit.
+        Returns: the names of the runnables that have not ended.
         """
         with self._lock:
             threads = {name: its for name, its in self._threads.items() if name in self._first or not first}

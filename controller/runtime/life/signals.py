@@ -1,12 +1,11 @@
 """
-The first SIGINT or SIGTERM asks for a graceful stop, and the second one ends the process immediately. SIGUSR1
-raises the log level.
+Stop gracefully at the first SIGINT or SIGTERM, and end the process at the second. SIGUSR1 logs more.
 
 A Python signal handler runs in the main thread, between two of its instructions. It does not run while that
-thread blocks in `stop.wait()`, and it may run while the thread holds a lock that the reaction needs. So the
-interpreter only writes the signal's number into a pipe (`signal.set_wakeup_fd`), and the thread `signals`
-reacts. It leaves all messages to the thread `signal-reports`, because a paused terminal, or a log that nobody
-reads, blocks its writer, and the next signal must still be handled.
+thread blocks in `stop.wait()`, and it may run while the thread holds a lock that the reaction needs.
+Therefore the interpreter only writes the signal's number into a pipe (`signal.set_wakeup_fd`), and the thread
+`signals` reacts. Messages are logged by the thread `signal-reports`, because a paused terminal, or a log that
+is not read, blocks its writer, and the next signal must still be handled.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ _READ_BYTES: Final = 64
 
 class SignalHandler:
     """
-    Handles signals while its `with` block runs in the main thread, and then restores the earlier handlers.
+    Handles signals while its `with` block runs in the main thread. Afterwards it restores the old handlers.
 
     Follows: sample-controller pkg/signals.
     State: _asked, whether a stop was requested; used only by the thread `signals`.
@@ -45,11 +44,11 @@ class SignalHandler:
         on_usr1: Callable[[], None] | None = None,
     ) -> None:
         """
-        Prepare.
+        Prepare the handler.
 
-        Args: on_stop is called with the name of the first signal, after stop is set. on_usr1 runs for every
-        SIGUSR1; None = leave that signal alone. Both run on the thread `signal-reports`, and may
-        block.
+        Args: on_stop is called with the name of the first signal, after stop is set. on_usr1 is called for
+        every SIGUSR1; if it is None, this signal is not handled. Both run on the thread `signal-reports`, and
+        may block.
         """
         self._stop = stop
         self._on_stop = on_stop
@@ -101,4 +100,4 @@ class SignalHandler:
 
 
 def _left_to_the_thread(_number: int, _frame: FrameType | None) -> None:
-    """Do nothing. Without a Python handler for the signal, the interpreter would not write to the pipe."""
+    """Do nothing. Without a Python handler, the interpreter would not write the signal to the pipe."""

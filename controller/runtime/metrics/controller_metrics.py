@@ -1,10 +1,10 @@
 """
-The metrics of a controller: its reconciles as controller_runtime_*, its queue as workqueue_*, and handloop_*.
+The metrics of a controller: controller_runtime_* for reconciles, workqueue_* for its queue, and handloop_*.
 
 The first two have controller-runtime's names, labels and buckets, so that its dashboards and alerts work
-unchanged. The handloop_* ones are our own; they report reads after writes, and the causes of reconciles.
+unchanged. The handloop_* metrics are our own; they report reads after writes, and the causes of reconciles.
 Follows: controller-runtime pkg/internal/controller/metrics and pkg/metrics/workqueue.go, differs: the depths
-of a priority queue are read on every scrape, not counted as items come and go.
+of a priority queue are read on every scrape, not counted whenever an item is added or removed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from handloop.workqueue.priority_queue import DEFAULT_PRIORITY, LOW_PRIORITY
 from handloop.workqueue.queue_metrics import QueueInstruments
 
 ReconcileResult = Literal["success", "error", "requeue", "requeue_after"]
-"""How a reconcile ended. `requeue`, controller-runtime's deprecated flag, is always 0 here."""
+"""How a reconcile ended. `requeue`, a deprecated flag of controller-runtime, is always 0 here."""
 
 
 class ReconcileMetrics:
@@ -55,7 +55,7 @@ class ReconcileMetrics:
         self._active = new.gauge("active_workers", "Number of currently used workers per controller")
 
     def for_controller(self, name: str, max_concurrent: int) -> ControllerMetrics:
-        """Return the instruments of a controller. All their series exist from now on, starting at 0."""
+        """Return a controller's instruments. All their series exist from now on, with value 0."""
         self._max_concurrent.labels(name).set(max_concurrent)
         return ControllerMetrics(
             total={result: self._total.labels(name, result) for result in get_args(ReconcileResult)},
@@ -72,9 +72,9 @@ class ControllerMetrics(NamedTuple):
     """
     The controller_runtime_* instruments of one controller. Threads: any.
 
-    errors counts reconciles that failed. terminal counts those that failed until the object changes; panics
-    counts those that raised an unexpected error, which is a bug. timeouts counts reconciles whose deadline
-    passed while they ran. active is the number of workers that have an item.
+    errors counts failed reconciles. terminal counts failures that are not retried until the object changes;
+    panics counts unexpected errors, which are bugs. timeouts counts reconciles whose deadline passed while
+    they ran. active is the number of workers that are processing an item.
     """
 
     total: dict[ReconcileResult, Counter]
@@ -86,13 +86,13 @@ class ControllerMetrics(NamedTuple):
     active: Gauge
 
     def observe(self, result: ReconcileResult, seconds: float) -> None:
-        """A reconcile ended. An error is also counted in errors."""
+        """Record how a reconcile ended, and its duration. The caller also counts an error in errors."""
         self.total[result].inc()
         self.time.observe(seconds, TRACING.exemplar() if TRACING.on else None)
 
 
 class OwnWriteMetrics:
-    """The handloop_* series of reconciles: waits for our own writes, causes, and drops. Threads: any."""
+    """The handloop_* metrics of reconciles: waits for our own writes, causes, and drops. Threads: any."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         new = Instruments(registry, "handloop", "controller")
@@ -117,7 +117,7 @@ class OwnWriteMetrics:
         self._paused = new.gauge("paused_objects", "Objects that an annotation keeps from being reconciled")
 
     def show_paused(self, name: str, count: Callable[[], float]) -> None:
-        """Show how many objects of a controller are paused. Args: count is called on every scrape."""
+        """Show how many of a controller's objects are paused. Args: count is called on every scrape."""
         self._paused.labels(name).set_function(count)
 
     def for_controller(self, name: str) -> ControllerOwnWrites:
@@ -138,7 +138,7 @@ class ControllerOwnWrites(NamedTuple):
     """
     The handloop_* instruments of one controller. Threads: any.
 
-    timeouts counts waits that ended while the cache was still behind, so that the reconcile ran anyway.
+    timeouts counts waits that ended while the cache was still behind. The reconcile then runs anyway.
     """
 
     name: str
@@ -150,20 +150,20 @@ class ControllerOwnWrites(NamedTuple):
     drops: Counter
 
     def waited(self, seconds: float) -> None:
-        """A reconcile waited for our own write, whether or not the write arrived in time."""
+        """Record a wait for our own write, whether or not the write arrived in time."""
         self.waits.inc()
         self.seconds.observe(seconds)
 
     def caused_by(self, cause: str) -> None:
         """
-        A cause has triggered a reconcile.
+        Count a reconcile's cause.
 
-        Args: cause is a cause without the object's name, such as `Deployment updated` or `requeue`.
+        Args: cause lacks the object's name, such as `Deployment updated` or `requeue`.
         """
         self.causes.labels(self.name, cause).inc()
 
     def dropped(self, cause: str) -> None:
-        """Predicates dropped a watch event, which triggered no reconcile. Args: cause as in caused_by."""
+        """Count a watch event that predicates dropped, so no reconcile followed. Args: cause as above."""
         self.drops.labels(self.name, cause).inc()
 
 
@@ -210,25 +210,25 @@ class WorkqueueMetricsProvider:
         )
 
     def show_depths(self, name: str, depths: Depths) -> None:
-        """Show the depth of a priority queue for each priority, instead of one depth for the whole queue."""
+        """Show a priority queue's depth for each priority, instead of one depth for the whole queue."""
         self._depth.show(name, depths)
 
 
 MAX_PRIORITIES: Final = 2 + 25
-"""How many priorities of a queue get a label: the two that every queue has, and 25 others."""
+"""How many of a queue's priorities get a label: the two that every queue has, and 25 others."""
 EXCEEDED: Final = "exceeded_cardinality_limit"
 
 Depths = Callable[[], Mapping[int, int]]
-"""Return how many items are waiting in a queue, per priority."""
+"""Returns how many items are waiting in a queue, per priority."""
 
 
 class QueueDepth(Collector):
     """
-    The gauge `workqueue_depth`: how many items are waiting in a queue; in a priority queue, per priority.
+    The gauge `workqueue_depth`: how many items are waiting in each queue, and for which priority.
 
-    State, under _lock: _counted, items of the plain queues by name; _asked, name -> the depths of a priority
-    queue; _priorities, name -> the priorities seen so far, at most MAX_PRIORITIES, which stay with the value
-    0.
+    State, under _lock: _counted, name -> the number of items in a plain queue; _asked, name -> the function
+    that returns a priority queue's depths; _priorities, name -> the priorities seen so far, at most
+    MAX_PRIORITIES. A priority stays listed when its depth is 0.
     Threads: workers count, holding their queue's lock; the metrics server's thread collects.
     """
 
@@ -244,12 +244,12 @@ class QueueDepth(Collector):
         return PlainDepth(self, name)
 
     def count(self, name: str, change: int) -> None:
-        """Count this many more waiting items in a plain queue."""
+        """Add change to the number of waiting items in a plain queue."""
         with self._lock:
             self._counted[name] = self._counted.get(name, 0) + change
 
     def show(self, name: str, depths: Depths) -> None:
-        """Show a priority queue's depths per priority, instead of the count under its name."""
+        """Show a priority queue's depths per priority, instead of the count with the same name."""
         with self._lock:
             self._asked[name] = depths
             self._priorities[name] = {DEFAULT_PRIORITY: None, LOW_PRIORITY: None}
@@ -259,7 +259,7 @@ class QueueDepth(Collector):
         return [_family()]
 
     def collect(self) -> Iterable[GaugeMetricFamily]:
-        """Return the depths. Locks: takes the priority queues' locks, one after the other."""
+        """Return the depths. Locks: acquires the priority queues' locks, one after the other."""
         with self._lock:
             plain = {name: depth for name, depth in self._counted.items() if name not in self._asked}
             asked = dict(self._asked)
@@ -272,7 +272,7 @@ class QueueDepth(Collector):
         return [family]
 
     def _by_label(self, name: str, depths: Mapping[int, int]) -> dict[str, int]:
-        """Return one value per priority. Those beyond the limit are added up under one label."""
+        """Return the depth for each priority. The depths beyond the limit are summed under one label."""
         with self._lock:
             known = self._priorities[name]
             for priority in depths:

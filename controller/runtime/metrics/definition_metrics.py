@@ -1,4 +1,4 @@
-"""handloop_definition_misfits: whether the definitions on the server fit the program's types."""
+"""The metric handloop_definition_misfits: whether the server's definitions fit the program's types."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from handloop.controller.runtime.metrics.instruments import Instruments
 
 
 class DefinitionMetrics:
-    """The gauge, by kind, such as `myapps.example.com/v1`. Threads: one."""
+    """The gauge handloop_definition_misfits, with the label kind: `myapps.example.com/v1`. Threads: one."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        """Raises: ValueError for a registry that already has it."""
+        """Raises: ValueError for a registry that already has this gauge."""
         self._new = Instruments(registry, "handloop", "kind")
         self._misfits = self._new.gauge(
             "definition_misfits",

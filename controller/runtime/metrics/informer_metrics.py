@@ -1,8 +1,8 @@
 """
-informer_*: the metrics of informers, which include the size of their caches and how far they lag.
+The informer_* metrics of informers. They include the size of the caches and their lag.
 
-While a watch is open, the cache is as fresh as the server is fast, even if nothing happens for a long time. A
-cache lags only while no watch can be opened; the lag is the time since the server was last heard from.
+While a watch is open, the cache is as current as the server, even if no event arrives for a long time. A
+cache lags only while no watch can be opened; the lag is the time since the server last responded.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from handloop.informers.shared_informer import SharedIndexInformer
 from handloop.seams.clock import Clock
 
 SAMPLE: Final = 32
-"""The number of objects in a cache whose size is measured."""
+"""How many of a cache's objects are measured to estimate its size."""
 
 _encode: Final = msgspec.json.Encoder(enc_hook=encode_hook).encode
 
@@ -62,7 +62,7 @@ class InformerMetricsProvider:
         self._panics = new.counter("handler_panics_total", "Handler calls that raised")
 
     def for_informer(self, name: str) -> InformerMetrics:
-        """Return the instruments of an informer, at 0, because a counter that starts at 1 has no rate."""
+        """Return an informer's instruments. They start at 0: a counter that starts at 1 has no rate."""
         return InformerMetrics(
             objects=self._objects.labels(name),
             queued_items=self._queued.labels(name),
@@ -84,9 +84,10 @@ class InformerMetricsProvider:
 
 class CacheState(Collector):
     """
-    The gauges informer_lag_seconds, _cached_bytes and _unindexed_objects, computed on every scrape.
+    The gauges informer_lag_seconds, informer_cached_bytes and informer_unindexed_objects.
 
-    Threads: the metrics server's. Locks: each store's lock, while its list is copied.
+    They are computed on every scrape. Threads: the metrics server's. Locks: each store's lock, while its list
+    is copied.
     """
 
     def __init__(self, informers: Callable[[], Iterable[SharedIndexInformer[Any]]], clock: Clock) -> None:
@@ -98,7 +99,7 @@ class CacheState(Collector):
         return _families()
 
     def collect(self) -> Iterable[GaugeMetricFamily]:
-        """Yield one sample of each gauge per informer."""
+        """Return the gauges, with one sample per informer."""
         (lag, size, unindexed), now = _families(), self._clock.now()
         for informer in self._informers():
             lag.add_metric((informer.name,), lag_seconds(informer.statistics(), now))
@@ -109,7 +110,7 @@ class CacheState(Collector):
 
 def lag_seconds(statistics: InformerStatistics, now: float) -> float:
     """
-    Return the seconds by which a cache may be behind; 0 while its watch is open, or before its first list.
+    Return by how many seconds a cache may lag; 0 while its watch is open, or before its first list.
 
     Args: now is a time from Clock.now().
     """
@@ -122,7 +123,7 @@ def lag_seconds(statistics: InformerStatistics, now: float) -> float:
 
 
 def estimated_bytes(objects: Sequence[Any]) -> float:
-    """Estimate from a sample how large the objects are as JSON, with the fields that their types keep."""
+    """Estimate the objects' size as JSON from a sample, with only the fields that their types have."""
     if not objects:
         return 0.0
     sample = objects[:: max(len(objects) // SAMPLE, 1)][:SAMPLE]

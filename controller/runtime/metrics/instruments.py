@@ -1,4 +1,4 @@
-"""Prometheus instruments of one family, and the buckets for histograms, as in controller-runtime."""
+"""Prometheus instruments with a common prefix, and the histogram buckets of controller-runtime."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Instruments:
     """
     Creates instruments in a registry. Their names share a prefix, and the common labels come first.
 
-    State: _made, all instruments, which one thread creates; forget may be called from any thread.
+    State: _made, all instruments, created on one thread. Threads: forget may be called from any thread.
     """
 
     def __init__(self, registry: CollectorRegistry, prefix: str, *labels: str) -> None:
@@ -50,7 +50,7 @@ class Instruments:
         return self._keep(made, more)
 
     def forget(self, *values: str) -> None:
-        """Delete what all instruments have counted under these values of the common labels."""
+        """Delete the series of all instruments that have these values of the common labels."""
         for instrument, labels in self._made:
             samples = [sample.labels for family in instrument.collect() for sample in family.samples]
             for found in {tuple(sample[label] for label in labels) for sample in samples}:

@@ -1,7 +1,7 @@
 """
-The `/metrics` page, and the process's own series.
+The `/metrics` page, and the metrics of the process itself.
 
-docs/metrics.md lists every series of a program; docs/extensions/metrics.py lists their modules.
+docs/metrics.md lists all metrics of a program; docs/extensions/metrics.py lists the modules that create them.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ log = get_logger("metrics")
 
 _OPEN_METRICS: Final = "application/openmetrics-text"
 _WHOLE_BOUND: Final = re.compile(rb'(?<=[{,])le="(\d+)\.0"')
-"""prometheus_client writes le="1.0", but the Go client writes le="1", which is what queries use."""
+"""prometheus_client writes le="1.0", but the Go client writes le="1", and queries use that form."""
 
 
 class _Registry(CollectorRegistry):
-    """Skips and logs an author's collector that raises. State: _collectors, changed in single operations."""
+    """A registry that logs and skips a collector that raises. State: _collectors, changed atomically."""
 
     def __init__(self) -> None:
         self._collectors: dict[Collector, None] = {}
@@ -61,7 +61,7 @@ class _Registry(CollectorRegistry):
 
 
 def new_registry() -> CollectorRegistry:
-    """Return a registry with the process's own series: process_*, python_info, python_gc_*."""
+    """Return a registry with the metrics of the process: process_*, python_info, python_gc_*."""
     disable_created_metrics()  # type: ignore[no-untyped-call]
     registry = _Registry()
     ProcessCollector(registry=registry)
@@ -72,9 +72,9 @@ def new_registry() -> CollectorRegistry:
 
 def metrics_page(registry: CollectorRegistry) -> Page:
     """
-    Return `/metrics` in Prometheus's text format or, on request and while we trace, in OpenMetrics format.
+    Return `/metrics` in Prometheus's text format or, if requested and while tracing is on, as OpenMetrics.
 
-    Only OpenMetrics has exemplars. It also writes le="1.0", so it is served only when exemplars exist.
+    Only OpenMetrics supports exemplars. It also writes le="1.0", so it is served only when exemplars exist.
     """
 
     def page(query: Mapping[str, list[str]]) -> tuple[int, str, bytes]:

@@ -1,4 +1,4 @@
-"""rest_client_* with controller-runtime's names and labels, so its dashboards and alerts work unchanged."""
+"""The rest_client_* metrics, as in controller-runtime, so that its dashboards and alerts also work here."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ I = TypeVar("I", Counter, Histogram)  # noqa: E741 - an instrument
 
 @lru_cache(maxsize=256)
 def _series(instrument: I, *labels: str) -> I:
-    """Return one series. Cached, because finding a series in its instrument takes longer than counting."""
+    """Return one series, from a cache, because a look-up in the instrument takes longer than counting."""
     return instrument.labels(*labels)
 
 

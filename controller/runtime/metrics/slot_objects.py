@@ -1,4 +1,4 @@
-"""handloop_shard_objects: how many objects this replica holds in each of its slots."""
+"""The metric handloop_shard_objects: how many objects this replica caches for each of its slots."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from handloop.informers.shared_informer import SharedIndexInformer
 
 class SlotObjects(Collector):
     """
-    Counts the cached objects by slot on every scrape. That takes 0.3 us per object, or up to 3 us by UID.
+    Counts the cached objects by slot on every scrape. This takes 0.3 us per object, or up to 3 us by UID.
 
     Threads: any. Locks: each store's lock, while its list is copied.
     """
 
     def __init__(self, held: HeldSlots, informers: Callable[[], Iterable[SharedIndexInformer[Any]]]) -> None:
-        """Args: informers returns all informers of the process. Unsharded ones are ignored."""
+        """Args: informers returns all informers of the process. Informers without shards are ignored."""
         self._held = held
         self._informers = informers
 
     def counts(self) -> Mapping[int, int]:
-        """Return the number of objects in each slot that we hold."""
+        """Return the number of objects in each slot that this replica holds."""
         found = Counter[int | None]()
         for informer in self._informers():
             if isinstance(restriction := informer.restriction, SlotRestriction):

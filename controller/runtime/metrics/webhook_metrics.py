@@ -11,10 +11,10 @@ _BUCKETS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 
 
 class WebhookMetrics:
-    """Counts requests by the webhook's path, like controller-runtime."""
+    """Counts the requests to each path of the webhook, like controller-runtime."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        """Raises: ValueError for a registry that already has them."""
+        """Raises: ValueError for a registry that already has these metrics."""
         self._requests = Counter(
             "controller_runtime_webhook_requests_total",
             "Reviews by the webhook's path and the HTTP status of the response",

@@ -1,1 +1,1 @@
-"""Plans of what a run would write: reconciles whose writes are dry runs, and the fields they would change."""
+"""Plan the writes of a run: reconcile with dry runs only, and record the fields that would change."""

@@ -1,8 +1,8 @@
 """
-One reconcile of a plan: what it would write, and where its plan ends.
+One reconcile of a plan: the writes that it would send, and the point where its plan ends.
 
-It ends before the first step that would get a different response in a real run, because none of the written
-objects exist.
+Written objects do not really exist, so the reconcile ends before the first request that would receive a
+different response in a real run.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from handloop.controller.runtime.planning.field_changes import FieldChange
 _ACTS: Final = frozenset(
     {"socket.connect", "sqlite3.connect", "subprocess.Popen", "os.system", "os.posix_spawn"}
 )
-"""Python's audit events that end a plan. A C library may connect without raising one."""
+"""Python's audit events for which a plan ends. A C library can connect without such an event."""
 
 MORE: Final = "more"
 PAUSED: Final = "paused"
@@ -31,11 +31,11 @@ CANNOT_BE_DRY: Final = "cannot be dry"
 
 
 class PlanEnds(BaseException):
-    """Ends a reconcile. This is not an Exception, because authors catch Exceptions and continue."""
+    """Ends a reconcile. It is not an Exception, because reconcilers may catch an Exception and continue."""
 
 
 class PlannedWrite(msgspec.Struct, frozen=True, rename="camel"):
-    """One write. restarts_for lists what it changes in a pod template; if empty, no pods restart."""
+    """One write. restarts_for lists the changed parts of a pod template; if it is empty, no pods restart."""
 
     verb: str
     api_version: str
@@ -49,23 +49,23 @@ class PlannedWrite(msgspec.Struct, frozen=True, rename="camel"):
 
     @property
     def restarts(self) -> bool:
-        """Return whether a workload would restart its pods."""
+        """Return whether the write would make a workload restart its pods."""
         return bool(self.restarts_for)
 
     @property
     def place(self) -> tuple[str, ...]:
-        """Return the write's sort key, which comes after that of its owner."""
+        """Return the write's sort key, which is compared after its owner's key."""
         return self.api_version, self.kind, self.namespace, self.name, self.subresource
 
 
 class Attempt:
     """
-    A reconcile that is in progress.
+    A planned reconcile that is in progress.
 
     Fields: owner, such as `MyApp default/a`; made, the objects that it would have created, by path; deleted,
-    the paths of those that it would have deleted; seen, the path and body of the last whole object that was
-    read; ended, one of the words above and the reason, or ("", "") before the end.
-    State: _writes, each with the path of its object. Threads: the worker's.
+    the paths of the objects that it would have deleted; seen, the path and body of the last whole object that
+    was read; ended, one of the constants above and the reason, or ("", "") before the end.
+    State: _writes, each with its object's path. Threads: the worker's.
     """
 
     def __init__(self, owner: str, *, acts_outside: bool = False) -> None:
@@ -81,11 +81,11 @@ class Attempt:
 
     @property
     def writes(self) -> tuple[PlannedWrite, ...]:
-        """Return what the reconcile would write, in order."""
+        """Return the writes that the reconcile would send, in order."""
         return tuple(write for _, write in self._writes)
 
     def of(self, path: str) -> tuple[PlannedWrite, ...]:
-        """Return what it would write to one object."""
+        """Return the writes that the reconcile would send to one object."""
         return tuple(write for at, write in self._writes if at == path)
 
     def note(self, path: str, write: PlannedWrite) -> None:
@@ -93,14 +93,14 @@ class Attempt:
         self._writes.append((path, write))
 
     def end(self, what: str, why: str) -> PlanEnds:
-        """End the reconcile, unless it has ended before. Returns: the error to raise."""
+        """Record why the reconcile ends, unless it has ended before. Returns: the error to raise."""
         if not self.ended[0]:
             self.ended = what, why
         return PlanEnds(why)
 
     @contextmanager
     def asking(self) -> Iterator[None]:
-        """Allow calls to the API server, which may need a connection or a login program."""
+        """Allow requests to the API server, which may need a connection or a login program."""
         self._asks = True
         try:
             yield
@@ -108,23 +108,23 @@ class Attempt:
             self._asks = False
 
     def look_at(self, event: str, arguments: tuple[Any, ...]) -> None:
-        """Handle an audit event of the thread. Raises: PlanEnds for an action outside the cluster."""
+        """Handle the thread's audit event. Raises: PlanEnds for an action outside the cluster."""
         if not (self._asks or self.acts_outside):
             where = arguments[1] if event == "socket.connect" else arguments[0]
             raise self.end(OUTSIDE, f"the reconcile acts outside the cluster: {event} {where!r}")
 
 
 ATTEMPT: Final[ContextVar[Attempt | None]] = ContextVar("ATTEMPT", default=None)
-"""The reconcile on this thread, if it is part of a plan."""
+"""The planned reconcile on this thread; None if the thread is not planning."""
 
 
 @cache
 def guard_against_acts() -> None:
     """
-    From now on, let a plan's reconciles connect only to the API server, and start no programs.
+    Prevent a plan's reconciles from connecting to other servers, or starting programs, from now on.
 
-    This cannot be undone, and it affects only those reconciles. It does not notice what a reconcile does in
-    threads that it starts, or on connections that were already open.
+    The guard cannot be removed, and it affects only those reconciles. It does not detect actions in threads
+    that a reconcile starts, or on connections that were already open.
     """
 
     def look(event: str, arguments: tuple[Any, ...]) -> None:

@@ -1,9 +1,9 @@
 """
-A transport that makes every write a dry run, and records what the write would change.
+A transport that sends every write as a dry run, and records what the write would change.
 
     reconcile --write--> with dryRun=All --> response, GET of the object --> the differences, for the Attempt
 
-The server does everything that it would do, admission included, but stores nothing. Only dry writes are sent:
+The server processes the write completely, including admission, but stores nothing. Only dry runs are sent:
 Events are answered here, and writes that cannot be dry runs are refused. Reviews and tokens are treated as
 reads.
 Decision: A plan is a run whose writes are dry.
@@ -51,11 +51,11 @@ _PLACE: Final = re.compile(
     r"/(?P<plural>[^/]+)(?:/(?P<name>[^/]+)(?:/(?P<subresource>.+))?)?"
 )
 _ACTING: Final = frozenset({"exec", "attach", "portforward", "proxy"})
-"""Subresources that reach into a pod, or to another server."""
+"""Subresources that act inside a pod, or on another server."""
 _NO_DRY_RUN: Final = re.compile(
     r'admission webhook \\?"([^"\\]+)\\?" (?:does not support dry run|denied the request: [^"]*\bdry[- ]?run)'
 )
-"""Matches a refusal because a webhook has side effects, or because it refuses dry runs by mistake."""
+"""Matches a refusal because a webhook has side effects, or because it wrongly refuses dry runs."""
 _MERGE: Final = "application/merge-patch+json"
 _STRATEGIC: Final = "application/strategic-merge-patch+json"
 _CREATED, _NOT_FOUND, _CONFLICT, _FAILED = 201, 404, 409, 400
@@ -68,7 +68,7 @@ _JSON: Final = {"Content-Type": "application/json", "Accept": "application/json"
 
 
 class _Place(NamedTuple):
-    """What a path addresses; path is without the subresource."""
+    """The parts of a request's path. The field path omits the subresource."""
 
     path: str
     api_version: str
@@ -79,10 +79,10 @@ class _Place(NamedTuple):
 
 class DryTransport(ForwardingTransport):
     """
-    See the module's docstring. Writes outside reconciles are dry runs as well.
+    Sends writes as dry runs; see the module's docstring. Writes outside reconciles are dry runs, too.
 
-    State: beside, a list of those writes, which only grows; _dry, group and version -> whether its server can
-    do dry runs. Two threads may ask about the same group and version.
+    State: beside, a list of the writes outside reconciles, which only grows; _dry, group and version ->
+    whether its server supports dry runs. Two threads may check the same group and version.
     """
 
     def __init__(self, transport: Transport, clock: Clock = REAL_CLOCK) -> None:
@@ -99,8 +99,9 @@ class DryTransport(ForwardingTransport):
 
     def request(self, method: str, path: str, **options: Any) -> Response:
         """
-        See Transport. A reconcile that reads an object that it would have created gets that object.
+        Send a request, as Transport.request does, but with writes as dry runs.
 
+        A reconcile that reads an object that it would have created receives that object.
         Raises: Cancelled for a write that cannot be a dry run; PlanEnds.
         """
         attempt = ATTEMPT.get()
@@ -131,7 +132,7 @@ class DryTransport(ForwardingTransport):
         if place.path in attempt.made:
             return self._change_of_made(attempt, method, place, options)
         if place.path in attempt.deleted and method != "DELETE":
-            raise attempt.end(MORE, f"{place.plural} {place.name} has to be gone first")
+            raise attempt.end(MORE, f"{place.plural} {place.name} has to be deleted first")
         answer = self._send(method, path, options)
         if answer.status >= _FAILED:
             self._look_at_refusal(attempt, method, place, answer, options)
@@ -144,10 +145,10 @@ class DryTransport(ForwardingTransport):
 
     def _before(self, attempt: Attempt, place: _Place, made: dict[str, Any]) -> dict[str, Any]:
         """
-        Return the object on the server, with managedFields; {} without permission to read it.
+        Return the object on the server, with managedFields; {} if reading it is not permitted.
 
-        An apply has just read it, to see which fields are ours. A dry response has the version of the object
-        that it was made from.
+        An apply has just read it, to check which fields are ours. A dry response has the version of the
+        object on which it is based.
         """
         path, body = attempt.seen
         if path == place.path and _version(found := _decoded(body)) == _version(made):
@@ -157,13 +158,13 @@ class DryTransport(ForwardingTransport):
         return _decoded(answer.body) if answer.status < _FAILED else {}
 
     def _place(self, attempt: Attempt, method: str, path: str) -> _Place:
-        """Raises: Cancelled for a write that cannot be dry."""
+        """Return the path's parts. Raises: Cancelled for a write that cannot be a dry run."""
         found = _PLACE.fullmatch(path)
         subresource = unquote((found and found["subresource"]) or "")
         if not found or subresource.partition("/")[0] in _ACTING:
             why = "it does not write an object"
         elif not self._can_be_dry(found["group"] or "", found["version"]):
-            why = f"{found['group']}/{found['version']} is served by a server that may write all the same"
+            why = f"{found['group']}/{found['version']} is served by a server that may write despite dryRun"
         else:
             whole = path[: -len(found["subresource"]) - 1] if subresource else path
             api_version = f"{found['group'] or ''}/{found['version']}".lstrip("/")
@@ -173,9 +174,9 @@ class DryTransport(ForwardingTransport):
 
     def _can_be_dry(self, group: str, version: str) -> bool:
         """
-        Return whether dry runs are safe. An aggregated server may publish dryRun, and write all the same.
+        Return whether a dry run is safe. An aggregated server may publish dryRun, but write nevertheless.
 
-        The API server itself is recognized by its name in the definitions that it publishes.
+        The API server is recognized by its name in the OpenAPI definitions that it publishes.
         """
         if is_built_in(group):
             return True
@@ -185,20 +186,20 @@ class DryTransport(ForwardingTransport):
                 self._dry[group, version] = answer.status < _FAILED and _OF_DEFINITIONS in answer.body
                 if answer.status != _NOT_FOUND:
                     break
-                # The schema of a new definition is published a moment after the kind is served.
+                # A new definition's schema is published a moment after its kind is served.
                 self._clock.sleep(_PAUSE_SECONDS, threading.Event())
         return self._dry[group, version]
 
     def _send(self, method: str, path: str, options: dict[str, Any]) -> Response:
         body = options.get("body")
         if method == "DELETE" and body:
-            # If a deletion has a body, the server reads the options only from there.
+            # If a deletion has a body, the server reads the options only from the body.
             body = msgspec.json.encode({**msgspec.json.decode(body), "dryRun": ["All"]})
         query = {**(options.get("query") or {}), "dryRun": "All"}
         return super().request(method, path, **{**options, "query": query, "body": body})
 
     def _unless_made(self, attempt: Attempt, path: str, answer: Response) -> Response:
-        """Raises: PlanEnds if something, such as a namespace, is missing only because its create was dry."""
+        """Return the answer. Raises: PlanEnds if an object is missing only because its create was dry."""
         if answer.status == _NOT_FOUND:
             for made, obj in attempt.made.items():
                 if f"{path}/".startswith(f"{made}/"):
@@ -208,20 +209,20 @@ class DryTransport(ForwardingTransport):
     def _look_at_refusal(
         self, attempt: Attempt, method: str, place: _Place, answer: Response, options: dict[str, Any]
     ) -> None:
-        """Raises: PlanEnds if a real run would have received a different response."""
+        """Raises: PlanEnds if a real run would have received another response."""
         if webhook := _NO_DRY_RUN.search(answer.body.decode(errors="replace")):
             raise attempt.end(WEBHOOK, webhook[1])
         self._unless_made(attempt, place.path, answer)
         if answer.status == _CONFLICT and method == "POST":
             name = _named(_decoded(options.get("body")))
             if f"{place.path}/{name}" in attempt.deleted:
-                raise attempt.end(MORE, f"{place.plural} {name} has to be gone first")
+                raise attempt.end(MORE, f"{place.plural} {name} has to be deleted first")
 
     def _change_of_made(
         self, attempt: Attempt, method: str, place: _Place, options: dict[str, Any]
     ) -> Response:
         """
-        Merge a change into the object that was created earlier, so that the plan shows a single creation.
+        Merge a change into an object created earlier in the plan, so that the plan shows a single creation.
 
         Raises: PlanEnds for a change that only a server can make.
         """
@@ -258,7 +259,7 @@ class DryTransport(ForwardingTransport):
         made: dict[str, Any],
         is_new: bool,
     ) -> None:
-        """Record an accepted write, unless it changes nothing."""
+        """Record an accepted write, unless it changes no field."""
         verb = "create" if is_new else _VERBS[method]
         sent = _decoded(options.get("body"))
         name = place.name or _named(made) or "*"
@@ -267,14 +268,14 @@ class DryTransport(ForwardingTransport):
             attempt.made[place.path if place.name else f"{place.path}/{name}"] = made
             fields = tuple(created_fields(sent, made))
             if generate := sent.get("metadata", {}).get("generateName"):
-                name = f"{generate}*"  # the server makes up a new suffix each time
+                name = f"{generate}*"  # the server generates a new suffix each time
         elif verb == "delete":
             attempt.deleted.add(place.path)
         elif before.get("kind") == made.get("kind"):
-            # An earlier dry write of this reconcile has not changed the server's object.
+            # Omit changes that were recorded before: a dry write does not change the server's object.
             told = [each[:3] for write in attempt.of(place.path) for each in write.fields]
             ours = (options.get("query") or {}).get("fieldManager", "")
-            # Another client may have written between the two requests.
+            # If another client wrote between the two requests, compare only the fields that were sent.
             only = {} if _version(made) in ("", _version(before)) else sent
             changed = changed_fields(before, made, ours=ours, only=only)
             fields = tuple(each for each in changed if each[:3] not in told)
@@ -307,7 +308,7 @@ def merged(before: Any, patch: Any) -> Any:
 
 
 def _merges_maps_alone(patch: Any) -> bool:
-    """Return whether a strategic merge patch equals a merge patch: it has no list, and no directive."""
+    """Return whether a strategic merge patch, without lists and directives, equals a merge patch."""
     if isinstance(patch, dict):
         return all(not key.startswith("$") and _merges_maps_alone(value) for key, value in patch.items())
     return not isinstance(patch, list)
@@ -319,7 +320,7 @@ def _words(obj: dict[str, Any]) -> str:
 
 
 def _decoded(body: bytes | None) -> dict[str, Any]:
-    """Return an object in JSON; {} for anything else."""
+    """Return a JSON object, or {} for anything else."""
     try:
         found = msgspec.json.decode(body or b"{}")
     except msgspec.DecodeError:

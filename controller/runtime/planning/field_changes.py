@@ -2,8 +2,8 @@
 The fields that a write changes: the server's object compared with the server's dry response.
 
 Both come from the server, so defaults, pruned fields, spellings of quantities and webhooks cause no
-differences. For an object that is created, only the fields that were sent are shown, because the server
-generates the others anew on every attempt.
+differences. For a new object, only the fields that were sent are shown, because the server generates
+different values for the others on every attempt.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import msgspec
 
 Way: TypeAlias = tuple[Any, ...]
-"""The steps to a value: a field's name, an index, or a Keyed."""
+"""The path to a value. Each step is a field's name, an index, or a Keyed."""
 
 TIME: Final = "<time>"
-"""Shown in place of a point in time, which differs on every attempt."""
+"""Printed instead of a time, because times differ on every attempt."""
 HIDDEN: Final = "***"
 _BEFORE, _AFTER = "*** (before)", "*** (after)"  # as kubectl diff
 _RANDOM: Final = frozenset({"uid", "creationTimestamp"})
 SERVERS: Final = frozenset({"managedFields", "resourceVersion", "generation", "selfLink"}) | _RANDOM
 """The metadata that the server writes."""
 _KEYS: Final = ("name", "type", "key", "mountPath", "containerPort", "port", "ip", "topologyKey", "uid")
-"""Keys of list elements. The first one that all elements have, with distinct values, identifies them."""
+"""Keys of list elements. The first key that all elements have, with distinct values, identifies them."""
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
 _PLAIN: Final = re.compile(r"[\w-]+")
 _LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
@@ -42,7 +42,7 @@ NOTHING: Final[Mapping[str, Any]] = {}
 
 
 class Keyed(NamedTuple):
-    """A step to the list element that has this value in one of its fields."""
+    """A step to the list element whose field key has this value."""
 
     key: str
     value: Any
@@ -50,10 +50,10 @@ class Keyed(NamedTuple):
 
 class FieldChange(NamedTuple):
     """
-    One field; old or new is None where it is absent.
+    A change of one field. old or new is None if the field is absent.
 
-    manager wrote the old value; "" if we did, or nobody. restarts names the part of a pod template that
-    changes, such as image; "" if no pods restart.
+    Fields: manager, which wrote the old value, or "" if we did, or if it is unknown; restarts, the part of a
+    pod template that changes, such as image, or "" if no pods restart.
     """
 
     path: str
@@ -67,10 +67,9 @@ def changed_fields(
     before: Mapping[str, Any], after: Mapping[str, Any], *, ours: str = "", only: Mapping[str, Any] = NOTHING
 ) -> Iterator[FieldChange]:
     """
-    Return what differs between an object on the server and its planned state.
+    Yield the fields that differ between an object on the server and its planned state.
 
-    Args: ours is our field manager; only holds the values that were sent, and just those are compared; if
-    empty, all are compared.
+    Args: ours is our field manager; if only is not empty, only the fields that it contains are compared.
     """
     kind = f"{after.get('apiVersion')} {after.get('kind')}"
     template = _TEMPLATES.get(kind)
@@ -85,7 +84,7 @@ def changed_fields(
 
 
 def created_fields(sent: Mapping[str, Any], made: Mapping[str, Any]) -> Iterator[FieldChange]:
-    """Return the sent fields of a new object, as the server spells them."""
+    """Yield the fields of a new object that were sent, with the server's spelling of their values."""
     kind = f"{made.get('apiVersion')} {made.get('kind')}"
     for way, _, new in _differences({}, _own(_part(sent, made)) if sent else _own(made)):
         if (shown := _shown(kind, way, None, new)) is not None:
@@ -98,13 +97,13 @@ def has_templates(api_version: str, kind: str) -> bool:
 
 
 def _own(obj: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the object without its apiVersion and kind, and without the server's own fields."""
+    """Return the object without apiVersion, kind, and the metadata that the server writes."""
     metadata = {key: value for key, value in (obj.get("metadata") or {}).items() if key not in SERVERS}
     return {**{key: obj[key] for key in obj if key not in ("apiVersion", "kind")}, "metadata": metadata}
 
 
 def _part(sent: Any, made: Any) -> Any:
-    """Return the parts of an object that were sent. If a list's length differs, return all of it."""
+    """Return the parts of an object that were sent. A list of a different length is returned whole."""
     if isinstance(sent, dict) and isinstance(made, dict):
         return {key: _part(value, made[key]) for key, value in sent.items() if key in made}
     if isinstance(sent, list) and isinstance(made, list) and len(sent) == len(made):
@@ -113,7 +112,7 @@ def _part(sent: Any, made: Any) -> Any:
 
 
 def _differences(old: Any, new: Any, way: Way = ()) -> Iterator[tuple[Way, Any, Any]]:
-    """Yield the outermost values that differ and are scalars, or empty maps or lists."""
+    """Yield the differing scalars, empty maps and empty lists, each with its path."""
     if isinstance(old, dict) and isinstance(new, dict):
         for key in sorted(old.keys() | new.keys()):
             yield from _beside(old.get(key), new.get(key), (*way, key))
@@ -124,7 +123,7 @@ def _differences(old: Any, new: Any, way: Way = ()) -> Iterator[tuple[Way, Any, 
 
 
 def _beside(old: Any, new: Any, way: Way) -> Iterator[tuple[Way, Any, Any]]:
-    """Like _differences, but if one side is missing, each value of the other is shown."""
+    """Like _differences, but if one side is missing, show each value of the other side."""
     if old is None and isinstance(new, dict | list) and new:
         old = type(new)()
     elif new is None and isinstance(old, dict | list) and old:
@@ -156,7 +155,7 @@ def _tells_apart(key: str, elements: Sequence[Any]) -> bool:
 
 
 def spelled(way: Way) -> str:
-    """Return a path as it is printed: `spec.template.spec.containers[name=web].image`."""
+    """Return a path in printed form: `spec.template.spec.containers[name=web].image`."""
     return "".join(map(_step, way)).removeprefix(".")
 
 
@@ -169,14 +168,14 @@ def _step(step: Any) -> str:
 
 
 def _shown(kind: str, way: Way, old: Any, new: Any) -> tuple[Any, Any] | None:
-    """Return the values as they may be shown, without secrets and times; None if they must not be shown."""
+    """Return the values to print, with secrets and times replaced; None if they should not be printed."""
     is_told = way[:1] in (("data",), ("stringData",)) or way[-1:] == (_LAST_APPLIED,)
     if kind == "v1 Secret" and is_told:
         if old is None or new is None:
             return (None if old is None else HIDDEN), (None if new is None else HIDDEN)
         return _BEFORE, _AFTER
     pair = _timeless(old), _timeless(new)
-    # If a condition changes, its time adds no information.
+    # When a condition changes, the change of its time adds no information.
     return None if way[:1] == ("status",) and TIME in pair and {*pair} <= {TIME, None} else pair
 
 
@@ -185,7 +184,7 @@ def _timeless(value: Any) -> Any:
 
 
 def _reason(way: Way) -> str:
-    """Return, in a word, what changes in a pod template: image, env, labels."""
+    """Return which part of a pod template changes, as one word, such as image, env or labels."""
     names = [step for step in way if isinstance(step, str)]
     if names[:1] == ["spec"] and len(names) > 1:
         del names[0]
@@ -196,7 +195,7 @@ def _reason(way: Way) -> str:
 
 
 def _managers(managed: Sequence[Mapping[str, Any]], way: Way) -> Iterator[str]:
-    """Return who has written a field, as far as the server knows."""
+    """Yield the managers that own a field, according to the server."""
     for entry in managed:
         if _owns(entry.get("fieldsV1") or {}, way):
             yield str(entry.get("manager", ""))
@@ -205,7 +204,7 @@ def _managers(managed: Sequence[Mapping[str, Any]], way: Way) -> Iterator[str]:
 def _owns(owned: Mapping[str, Any], way: Way) -> bool:
     for step in way:
         if not owned:
-            return True  # a value that is replaced as a whole is named as a whole
+            return True  # a value that is replaced as a whole has no entries below
         below = _below(owned, step)
         if below is None:
             return False

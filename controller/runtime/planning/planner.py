@@ -3,8 +3,8 @@ A plan: every name that a start would reconcile is reconciled once, in a dry run
 
     PlanningManager.run --> caches --> Planner: prepare, reconcile_once for each name --> Plan
 
-Two kinds of later steps are not shown, but reported as "and then more": those after a wait or a requeue, and
-those after pods that are not ready yet.
+Two kinds of later steps are not shown, but reported as "and then more": the steps after a wait or a requeue,
+and the steps after pods that are not ready yet.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ NOT_READY: Final = "its pods are not ready yet"
 
 @runtime_checkable
 class Plannable(Protocol):
-    """A runnable that reconciles, such as a Controller. sources names those outside the cluster."""
+    """A runnable that reconciles, such as a Controller. sources names its sources outside the cluster."""
 
     name: str
     kind: str
@@ -65,10 +65,11 @@ class Plannable(Protocol):
 
 class Unshown(msgspec.Struct, frozen=True, order=True):
     """
-    A name that fails, or that the plan does not show completely. If name is "", all names of a controller.
+    A name that failed, or that the plan does not show completely.
 
-    what is "failed", "paused", "more", "webhook", "outside", "cannot be dry", "caches" or "not run"; why is
-    the reason in words, or the name of a webhook.
+    If name is "", it stands for all of a controller's names.
+    Fields: what, one of "failed", "paused", "more", "webhook", "outside", "cannot be dry", "caches" and "not
+    run"; why, the reason in words, or a webhook's name.
     """
 
     controller: str
@@ -84,7 +85,7 @@ class Plan:
     The writes that a run would send.
 
     State, under _lock: _writes, encoded, each with its sort key; _unshown. owned, set at the end: how many
-    cached objects of each kind with pods have a reconciled object as their owner.
+    cached objects of each kind with pods have a reconciled object as their controller.
     Threads: workers add writes; main reads them at the end.
     """
 
@@ -95,7 +96,7 @@ class Plan:
         self.owned: dict[str, int] = {}
 
     def add(self, writes: Sequence[PlannedWrite], *unshown: Unshown) -> None:
-        """A reconcile has ended. Its writes are kept encoded, which takes a tenth of the memory."""
+        """Add a reconcile's writes. They are stored encoded, which takes a tenth of the memory."""
         kept = [
             ((each.owner, *each.place, number), msgspec.json.encode(each))
             for number, each in enumerate(writes)
@@ -105,7 +106,7 @@ class Plan:
             self._unshown += unshown
 
     def writes(self) -> Iterator[PlannedWrite]:
-        """Return them by owner, and then by object."""
+        """Return the writes, sorted by owner, and then by object."""
         with self._lock:
             kept = sorted(self._writes)
         return (decoder_of(PlannedWrite).decode(body) for _, body in kept)
@@ -120,13 +121,12 @@ class Planner:
     """
     The only runnable of a PlanningManager. Implements handloop.controller.runtime.life.runnable.Runnable.
 
-    Threads: `run-plan`, and `plan-<i>` for reconciles, no two of which work on the same name for a
-    controller.
+    Threads: `run-plan`, and `plan-<i>` for reconciles. A controller's name is reconciled by only one of them.
     """
 
     name = "plan"
     ends_first = True
-    """True, so that the stop event that it sets is run's."""
+    """True, so that run receives, and sets, the stop event of the manager's run."""
 
     def __init__(self, manager: PlanningManager, *, only: ObjectName | None, with_outside: bool) -> None:
         self.plan = Plan()
@@ -136,7 +136,7 @@ class Planner:
         self._with_outside = with_outside
 
     def run(self, stop: threading.Event) -> None:
-        """Plan for all controllers, one after another, and set stop."""
+        """Plan for all controllers, one after another, and then set stop."""
         guard_against_acts()
         try:
             # A first list can be older than the latest writes.
@@ -254,14 +254,14 @@ class PlanningManager(Manager):
         return [self._planner]
 
     def catch_up(self, stop: threading.Event) -> None:
-        """Wait until all caches have what was written before this call. Blocks: until then, or stopped."""
+        """Wait until all caches have what was written before this call. Blocks: until then, or until stop."""
         self._caches.catch_up(stop)
 
     def make(self, stop: threading.Event) -> Plan:
         """
-        Run once. Returns: the plan, which is incomplete after a stop.
+        Run once, until all names are reconciled. Returns: the plan, which is incomplete after a stop.
 
-        Raises, blocks: as run, until all names are reconciled.
+        Raises and blocks like run.
         """
         self.run(stop)
         return self._planner.plan

@@ -1,5 +1,5 @@
 """
-The access to the API server that a controller needs: one declaration for roles and for a program's checks.
+The access to the API server that a controller needs, declared once for roles and the program's checks.
 
 Declare only verbs that are used. For the controllers in this repository, a test compares the declarations
 with all requests of a run.
@@ -30,16 +30,16 @@ class Access:
     """Such as `status`."""
 
     names: tuple[str, ...] = ()
-    """Limits the access to the objects with these names; () = all."""
+    """If this is not empty, the access is limited to objects with these names."""
 
     namespace: str | None = None
-    """None = where the controllers watch, "" = the program's own namespace; others need not be watched."""
+    """None means wherever the controllers watch, "" the program's own namespace. Any other is possible."""
 
     purpose: str = ""
-    """A word such as `leader-election`, which separates this access from that of the controllers."""
+    """A word such as `leader-election`. Access with a purpose is granted in a separate role."""
 
     optional: bool = False
-    """The program can run without this access. Roles include it, but nothing checks whether it is allowed."""
+    """If True, the program can run without the access. Roles include it, but no check requires it."""
 
     by_name: bool = False
     """
@@ -49,35 +49,35 @@ class Access:
 
     @property
     def rule_resource(self) -> str:
-        """`foos` or `foos/status`, as RBAC rules spell it."""
+        """The resource as RBAC rules name it: `foos` or `foos/status`."""
         return f"{self.resource.plural}/{self.subresource}" if self.subresource else self.resource.plural
 
 
 def owner_access(resource: Resource) -> Access:
     """
-    Return the permission to set blockOwnerDeletion in references to owners of a kind: update on its
-    finalizers.
+    Return the permission to set blockOwnerDeletion in references to a kind's objects.
 
-    No request uses it. The admission plugin OwnerReferencesPermissionEnforcement, which OpenShift runs,
-    checks it when an object with such a reference is written.
+    The permission is update on their finalizers. No request uses it. The admission plugin
+    OwnerReferencesPermissionEnforcement, which OpenShift runs, checks it when an object with such a reference
+    is written.
     """
     return Access(resource=resource, subresource="finalizers", verbs=("update",))
 
 
 _NAMESPACES: Final = Resource("", "v1", "namespaces", "Namespace", namespaced=False, singular="namespace")
 FOLLOWING_NAMESPACES: Final = Access(resource=_NAMESPACES, verbs=("list", "watch"))
-"""The access that a program needs if a label selects its namespaces."""
+"""The access of a program that watches the namespaces with certain labels."""
 PAUSING_NAMESPACES: Final = Access(resource=_NAMESPACES, verbs=("list", "watch"), optional=True)
-"""The access with which a controller learns that a namespace is paused."""
+"""The access that shows a controller which namespaces are paused."""
 LISTING_NAMESPACES: Final = Access(resource=_NAMESPACES, verbs=("list",))
 """The access to namespaces if replicas share them. Without it, a program learns them from its watches."""
 
 
 def merged(access: Iterable[Access]) -> tuple[Access, ...]:
     """
-    Return the union of declarations: each verb on a resource once, in the order of their first mention.
+    Return the union of declarations, with each verb on a resource once, in the order of first mention.
 
-    A verb on some objects, or an optional verb, is left out if the verb is also declared for all objects.
+    A verb that is limited to some objects, or optional, is omitted if it is also declared for all objects.
     """
     found: dict[Access, set[str]] = {}
     for entry in access:

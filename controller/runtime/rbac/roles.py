@@ -1,4 +1,4 @@
-"""RBAC roles that allow the declared access, and nothing else."""
+"""RBAC roles that allow exactly the declared access."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _EDITING: Final = ("create", "delete", "deletecollection", "patch", "update")
 
 
 class RolePlace(NamedTuple):
-    """A role's name and place. namespace is None for a ClusterRole, "" for wherever it is applied."""
+    """A role's name and namespace: None for a ClusterRole, "" for the namespace where it is applied."""
 
     name: str
     namespace: str | None
@@ -28,10 +28,11 @@ def grouped(
     """
     Group declarations by the role that has to include them.
 
-    Without namespaces, the role is a ClusterRole. With namespaces, it is a Role in each, and a ClusterRole
-    only for cluster-scoped kinds. Access with a purpose follows, in roles called `NAME-PURPOSE`.
+    Without namespaces, the role is a ClusterRole. With namespaces, it is a Role in each of them, and a
+    ClusterRole only for cluster-scoped kinds. Access with a purpose goes into separate roles called
+    `NAME-PURPOSE`.
 
-    Raises: TypeError for a str, because its letters would be taken for namespaces.
+    Raises: TypeError for a str, because its letters would be treated as namespaces.
     """
     if isinstance(namespaces, str):
         raise TypeError(f"namespaces is a sequence of names, such as ({namespaces!r},), and not a str")
@@ -48,16 +49,16 @@ def grouped(
 def roles(
     access: Iterable[Access], *, namespaces: Sequence[str] = (), name: str = ROLE_NAME
 ) -> list[dict[str, Any]]:
-    """Return the minimal roles for declarations, as `grouped` finds them, in the form of manifests."""
+    """Return the minimal roles for declarations, grouped as by `grouped`, as manifests."""
     return list(_manifests(grouped(access, namespaces=namespaces, name=name)))
 
 
 def user_roles(kind: type[Kind], *, name: str = ROLE_NAME) -> list[dict[str, Any]]:
     """
-    Return roles for people: one to read the objects of a kind, and one to edit them.
+    Return roles for people: one to read a kind's objects, and one to edit them.
 
-    They are aggregated into the cluster's roles view, edit and admin, so that whoever has one of those also
-    has ours.
+    They are aggregated into the cluster's roles view, edit and admin, so that anyone who has one of those can
+    also use ours.
     """
     resource = kind.resource
     read = [resource.plural, *([f"{resource.plural}/status"] if has_status_subresource(kind) else [])]

@@ -1,4 +1,4 @@
-"""Find writes that the set-up does not declare. No role allows them; a sandbox or an admin's rights do."""
+"""Find writes that the set-up does not declare. Only a sandbox or an admin's rights allow them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _VERBS: Final = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": 
 
 
 def what_to_declare(kind: str, *verbs: str, subresource: str = "") -> str:
-    """Return the set-up line that makes a role allow these verbs."""
+    """Return the line of set-up code that makes a role allow these verbs."""
     of = f', subresource="{subresource}"' if subresource else ""
     also = ' (an apply needs "create", too)' if verbs == ("patch",) and not of else ""
     named = ", ".join(f'"{verb}"' for verb in verbs)
@@ -25,13 +25,13 @@ def what_to_declare(kind: str, *verbs: str, subresource: str = "") -> str:
 
 class UndeclaredWrites:
     """
-    Warns about undeclared writes, once for each verb on a resource.
+    Logs a warning about undeclared writes, once for each verb on a resource.
 
-    State: _known, the checked pairs of rule resource and verb, under _lock. Threads: workers.
+    State: _known, the checked resources, subresources and verbs, under _lock. Threads: workers.
     """
 
     def __init__(self, controller: str, access: Callable[[], Iterable[Access]]) -> None:
-        """Args: access is everything that any controller declares."""
+        """Args: access returns the declared access of all controllers."""
         self._log = get_logger(controller, controller=controller)
         self._access = access
         self._lock = new_lock("UndeclaredWrites._lock", 95)

@@ -1,4 +1,4 @@
-"""The permissions that --metrics-auth needs to ask who owns a token, and what that owner may read."""
+"""The permissions that --metrics-auth needs to check who owns a token, and what the owner may read."""
 
 from __future__ import annotations
 

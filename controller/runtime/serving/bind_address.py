@@ -1,4 +1,4 @@
-"""Where a server listens, as people write it."""
+"""The address on which a server listens, in the form in which people write it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LOOPBACK_NAMES: Final = ("127.0.0.1", "localhost", "[::1]")
 
 @dataclass(frozen=True, slots=True)
 class BindAddress:
-    """`host:port` to listen on. An empty host means every interface, and port 0 means a free port."""
+    """An address `host:port` to listen on. host "" means every interface; port 0 means a free port."""
 
     host: str
     port: int
@@ -24,15 +24,16 @@ class BindAddress:
 
     @property
     def shown(self) -> str:
-        """Return the address in words; a missing host is spelled out."""
+        """Return the address for messages, with a note if it stands for all interfaces."""
         return f"{self} (all interfaces)" if self.host in ("", "0.0.0.0", "::") else str(self)  # noqa: S104 - compared
 
     def served_names(self) -> Collection[str] | None:
         """
-        Return the hosts that requests may name, None = any.
+        Return the hosts that requests may name, or None for any host.
 
-        On loopback, a web page could let its own host name point here. On other addresses, the names are
-        unknown, because a kubelet uses the pod's address, and Prometheus uses that address or a Service.
+        On loopback, other hosts are refused, because a web page could make its own host name point here. On
+        other addresses, the hosts are unknown, because a kubelet uses the pod's address, and Prometheus uses
+        that address or a Service.
         """
         return (*LOOPBACK_NAMES, self.host) if is_loopback(self.host) else None
 
@@ -43,15 +44,15 @@ def is_loopback(host: str) -> bool:
         address = ip_address(host.partition("%")[0])
     except ValueError:
         return host == "localhost"
-    # An IPv6 socket shows 127.0.0.1 this way, which Python before 3.13 does not recognize as loopback.
+    # An IPv6 socket reports 127.0.0.1 in this form, which Python before 3.13 does not treat as loopback.
     return (getattr(address, "ipv4_mapped", None) or address).is_loopback
 
 
 def parse_bind_address(text: str) -> BindAddress | None:
     """
-    Parse `:8080`, `127.0.0.1:8080` or `[::1]:8080`. `0` turns the server off and returns None.
+    Parse `:8080`, `127.0.0.1:8080` or `[::1]:8080`.
 
-    Raises: ValueError.
+    Returns: None for `0`, which turns the server off. Raises: ValueError.
     """
     if text == "0":
         return None

@@ -1,5 +1,5 @@
 """
-A server's certificate, which is read again after it has been replaced.
+A server's certificate, which is read again when its files are replaced.
 
 Follows: controller-runtime pkg/certwatcher, differs: checks on each connection, not every ten seconds.
 """
@@ -43,12 +43,12 @@ class CertificateMetrics:
 
 class CertificateWatcher:
     """
-    `tls.crt` and `tls.key` in a folder, as a Secret is mounted.
+    A certificate `tls.crt` and its `tls.key` in a folder, such as a mounted Secret.
 
-    If a new pair does not load, that is counted and logged, and the previous pair stays in use.
+    If a new pair does not load, the error is counted and logged, and the previous pair stays in use.
 
-    State, under _lock: _context; _signature of the files that it was made from; _looked_at, the time of the
-    last check. Threads: any.
+    State, under _lock: _context; _signature, of the files from which it was created; _looked_at, the time of
+    the last check. Threads: any.
     """
 
     def __init__(self, folder: Path, metrics: CertificateMetrics, clock: Clock) -> None:
@@ -79,7 +79,7 @@ class CertificateWatcher:
             signature = self._sign()
             if signature == self._signature:
                 return
-            # Set this first, so that a broken pair is not read again for every connection.
+            # Set the signature first, so that a broken pair is not read again for every connection.
             self._signature = signature or self._signature
             self._context = self._load()
         except OSError as error:  # ssl.SSLError is one
@@ -89,7 +89,7 @@ class CertificateWatcher:
             log.info("Updated current TLS certificate", path=str(self._certificate))
 
     def _sign(self) -> _Signature | None:
-        """Return a signature that changes when either file is replaced; None if one of them is missing."""
+        """Return a signature that changes when either file is replaced, or None if a file is missing."""
         try:
             first, second = self._certificate.stat(), self._key.stat()
         except OSError:
@@ -108,9 +108,9 @@ def certificate_in(
     folder: str, metrics: CertificateMetrics, clock: Clock, *, address: str, purpose: str
 ) -> Callable[[], ssl.SSLContext]:
     """
-    Return a function that returns the context for a new connection, from the pair in a folder.
+    Return a function that returns the TLS context for a new connection, from a folder's certificate.
 
-    Raises: NoCertificateError for a pair that does not load.
+    Raises: NoCertificateError if the certificate does not load.
     """
     path = Path(folder)
     try:

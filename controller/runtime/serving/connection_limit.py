@@ -1,4 +1,4 @@
-"""Limit how many connections a server has open."""
+"""Limit the number of a server's open connections."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from handloop.seams.locks import new_condition
 
 class ConnectionLimit:
     """
-    Admits every new connection. If there are too many, it cuts off the one that has been silent for longest.
+    Admits every new connection. Above the limit, it cuts off the connection that was silent for longest.
 
-    So a client that holds connections open can neither block a probe or scrape, nor cut off an active client.
+    A client that holds connections open can therefore neither block a probe or scrape, nor cut off an active
+    client.
 
-    State, under _lock: _open, the longest silent first; _at_work counts the connections being answered.
-    Threads: the server's thread admits and waits; the connections' threads do the rest.
+    State, under _lock: _open, the longest silent first; _at_work, the number of connections being answered.
+    Threads: the server's thread admits and waits; the connections' threads call the other methods.
     """
 
     def __init__(self, most: int) -> None:
@@ -33,12 +34,12 @@ class ConnectionLimit:
             if oldest is not None:
                 del self._open[oldest]
         if oldest is not None:
-            # The connection's thread wakes up, reads end-of-file, and closes it without a TLS close.
+            # The connection's thread wakes up, reads end-of-file, and closes the socket without a TLS close.
             with suppress(OSError):
                 socket.socket.shutdown(oldest, socket.SHUT_RDWR)
 
     def heard(self, connection: socket.socket) -> None:
-        """A request begins. Has no effect if the connection was cut off."""
+        """Record that a request begins. No effect on a connection that was cut off."""
         with self._lock:
             if connection in self._open:
                 del self._open[connection]
@@ -46,7 +47,7 @@ class ConnectionLimit:
 
     @contextmanager
     def at_work(self) -> Iterator[None]:
-        """Inside this block, a response is created and sent."""
+        """A block in which a response is created and sent."""
         with self._lock:
             self._at_work += 1
         try:
@@ -57,17 +58,17 @@ class ConnectionLimit:
                 self._lock.notify_all()
 
     def leave(self, connection: socket.socket) -> None:
-        """A connection has ended, whether or not it was cut off."""
+        """Record that a connection has ended, or was cut off."""
         with self._lock:
             self._open.pop(connection, None)
             self._lock.notify_all()
 
     def wait_until_none(self, seconds: float) -> None:
-        """Block until no connection is open, or the time is up."""
+        """Wait until no connection is open. Blocks: until then, or until the time is up."""
         with self._lock:
             self._lock.wait_for(lambda: not self._open, seconds)
 
     def wait_until_idle(self, seconds: float) -> None:
-        """Block until no request is being answered, or the time is up."""
+        """Wait until no request is being answered. Blocks: until then, or until the time is up."""
         with self._lock:
             self._lock.wait_for(lambda: not self._at_work, seconds)

@@ -1,4 +1,4 @@
-"""The checks behind `/healthz` and `/readyz`, and the page that lists them as Kubernetes does."""
+"""The checks behind `/healthz` and `/readyz`, and the page that lists them as in Kubernetes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ log = get_logger("health")
 
 
 class Well(NamedTuple):
-    """A good state that is worth mentioning, such as `standby, holder=pod-a`."""
+    """A healthy result with a detail to show, such as `standby, holder=pod-a`."""
 
     detail: str
 
@@ -23,10 +23,10 @@ Check = Callable[[], str | Well | None]
 
 def health_page(checks: Mapping[str, Check]) -> Page:
     """
-    Answer as Kubernetes does: `ok`, or 500 with a line per check; `?verbose` lists all, `?exclude=NAME` skips
-    one.
+    Return a page that answers as in Kubernetes: `ok`, or 500 with a line per check.
 
-    If the path ends in the name of a check, the page answers for only that check.
+    `?verbose` lists all checks, and `?exclude=NAME` skips one. If the path ends in a check's name, the page
+    answers for this check only.
     """
 
     def page(query: Mapping[str, list[str]]) -> tuple[int, str, bytes]:
@@ -54,7 +54,7 @@ def _single(checks: Mapping[str, Check], name: str) -> tuple[int, str, bytes]:
 
 
 def _result(name: str, check: Check) -> str | Well | None:
-    """Return the result of a check. An error is a bad result."""
+    """Return a check's result. An error counts as unhealthy."""
     try:
         return check()
     except BaseException as error:
@@ -73,5 +73,5 @@ def _line(name: str, result: str | Well | None) -> str:
 
 
 def _shown(text: str) -> str:
-    """Put a text on one line, so that it cannot imitate a check. Others may write a Lease's holder."""
+    """Put a text on one line, so that it cannot imitate a check. Other clients may set a Lease's holder."""
     return text if text.isprintable() else repr(text)[1:-1]

@@ -1,7 +1,7 @@
 """
-Create certificates with their keys.
+Create certificates and their keys.
 
-The `cryptography` package, which is part of the extra `tls`, creates them, and is imported only for that.
+They are created with the `cryptography` package of the extra `tls`, which is imported only when it is used.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final, NamedTuple, TypeAlias
 
 Certificate: TypeAlias = Any
-"""The Certificate of cryptography.x509, which is imported only where it is used."""
+"""The class Certificate of cryptography.x509, which is imported only where it is used."""
 SKEW: Final = timedelta(hours=25)
 """Another machine's clock may be wrong by a day in either direction."""
 
@@ -27,10 +27,10 @@ class KeyPair(NamedTuple):
     key: bytes
 
     def context(self) -> ssl.SSLContext:
-        """Return the context for a server. Raises: OSError, including ssl.SSLError."""
+        """Return a TLS context for a server. Raises: OSError, including ssl.SSLError."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
-        # The library loads key pairs only from files. The folder is private, and deleted on return.
+        # The ssl module loads key pairs only from files. The folder is private, and deleted on return.
         with TemporaryDirectory(prefix="handloop-") as folder:
             file = Path(folder, "pem")
             file.touch(mode=0o600)
@@ -49,9 +49,9 @@ def new_pair(
     skew: timedelta = SKEW,
 ) -> KeyPair:
     """
-    Create a new pair: for a server at hosts, or for an authority if there are no hosts.
+    Create a new pair: for a server at hosts, or for an authority if hosts is empty.
 
-    Args: now in seconds since the Unix epoch; issuer None = the certificate is self-signed.
+    Args: now is in seconds since the Unix epoch; if issuer is None, the certificate is self-signed.
     Raises: ImportError without the cryptography package; ValueError for an issuer that does not load.
     Blocks: for a few milliseconds.
     """
@@ -116,7 +116,7 @@ def _host(host: str) -> Any:
 
 def certificates_in(pem: bytes) -> list[Certificate]:
     """
-    Return the certificates in a text, in order. Certificates that do not load are left out.
+    Return the certificates in a PEM text, in order. Certificates that do not load are omitted.
 
     Raises: ImportError.
     """

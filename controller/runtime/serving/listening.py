@@ -1,4 +1,4 @@
-"""Find out why the process cannot listen on an address, and which other process does."""
+"""Explain why the process cannot listen on an address, and which other process does."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class NoCertificateError(ListenError):
 
 
 class PortInUseError(ListenError):
-    """The address is in use. owner names the other process; "" if not known."""
+    """The address is in use. owner names the other process, or is "" if unknown."""
 
     def __init__(self, address: str, purpose: str, owner: str = "") -> None:
         super().__init__(address, purpose, "address already in use")
@@ -33,11 +33,11 @@ class PortInUseError(ListenError):
 
 
 def listen_error(error: OSError, host: str, port: int, purpose: str) -> ListenError:
-    """Return the error to raise when listening on `host:port` fails with error."""
+    """Return the error to raise after listening on `host:port` has failed with error."""
     address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     if error.errno in _IN_USE:
         return PortInUseError(address, purpose, port_owner(port))
-    # asyncio puts the whole message into strerror.
+    # strerror cannot be used first, because asyncio puts its whole message there.
     words = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror or str(error)
     return ListenError(address, purpose, words.lower())
 
@@ -46,7 +46,7 @@ _LISTEN: Final = "0A"
 
 
 def port_owner(port: int) -> str:
-    """Return the process that listens on a TCP port, as `pid 812 (kubectl)`; "" if /proc does not show it."""
+    """Return the process that listens on a TCP port, as `pid 812 (kubectl)`, or "" if /proc lacks it."""
     try:
         inodes = _listening_inodes(port)
         return _process_of(inodes) if inodes else ""

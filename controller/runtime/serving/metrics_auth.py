@@ -1,5 +1,5 @@
 """
-Access to `/metrics`: the API server says who owns a token, and what that owner may do.
+Access to `/metrics`: the API server decides who owns a token, and what the owner may do.
 
 Follows: controller-runtime pkg/metrics/filters (WithAuthenticationAndAuthorization).
 """
@@ -36,12 +36,12 @@ _Question = tuple[_Fingerprint, str]
 
 class MetricsAuth:
     """
-    Returns the status for a request: 200, 401, 403, or 500 if the API server cannot be asked.
+    Returns the status for a request: 200, 401, 403, or 500 if the API server cannot be reached.
 
     Responses are cached: a token's owner for one minute, a permission for five minutes, a refusal for half a
     minute. The caches contain hashes of tokens, never tokens.
 
-    State, under _lock: the three caches. Threads: those that serve pages. They send requests without the
+    State, under _lock: the three caches. Threads: the ones that serve pages. They send requests without the
     lock, so two threads may send the same one.
     """
 
@@ -58,7 +58,7 @@ class MetricsAuth:
         """
         Return the status for a GET of a path.
 
-        Args: authorization is the value of the header, "" if there is none.
+        Args: authorization is the value of the header, or "" if the request lacks it.
         Blocks: for at most two requests.
         """
         scheme, _, token = authorization.partition(" ")

@@ -1,8 +1,8 @@
 """
-File descriptors: as many as the system allows, and one in reserve for probes.
+File descriptors: raise their limit, and reserve one for probes.
 
-Many container runtimes set the soft limit to 1,024, for programs that use select(). We wait with poll and
-epoll, like Go's runtime, which also raises the limit when it starts. A program that has used up all
+Many container runtimes set the soft limit to 1,024, for programs that use select(). This program waits with
+poll and epoll, like Go's runtime, which also raises the limit when it starts. A program that has used up all
 descriptors must still answer its probes, or it is killed and restarted.
 """
 
@@ -25,10 +25,10 @@ def raise_open_files() -> None:
 
 class SpareDescriptor:
     """
-    A descriptor to give up when no other is left.
+    A reserved descriptor, which is closed when no other one is left.
 
-    State, under _lock: _file, None while it is given up. Threads: a server's thread gives it up; the threads
-    of its connections take it back.
+    State, under _lock: _file, None while it is closed. Threads: a server's thread closes it; the threads of
+    its connections open it again.
     """
 
     def __init__(self) -> None:
@@ -37,7 +37,7 @@ class SpareDescriptor:
         self.refill()
 
     def give_up(self) -> bool:
-        """Close the descriptor. Returns: whether there was one."""
+        """Close the descriptor. Returns: whether it was open."""
         with self._lock:
             file, self._file = self._file, None
         if file is not None:
@@ -45,7 +45,7 @@ class SpareDescriptor:
         return file is not None
 
     def refill(self) -> None:
-        """Open a descriptor again, if the process may."""
+        """Open the descriptor again, if the process can."""
         with self._lock, suppress(OSError):
             if self._file is None:
                 self._file = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)

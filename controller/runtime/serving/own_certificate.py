@@ -1,5 +1,5 @@
 """
-The certificate of a server that was given none. It is self-signed, and renewed long before it expires.
+The certificate of a server that was not given one. It is self-signed, and renewed before it expires.
 
 Clients cannot verify it, but it still protects their tokens from passive listeners.
 
@@ -48,7 +48,7 @@ class OwnCertificate:
         """Return the context for a new connection."""
         with self._lock:
             now = self._clock.time()
-            # Also renew it if the clock was ahead at startup and has since been set back.
+            # Also renew the certificate if the clock was ahead at startup and has since been set back.
             if not -_SKEW.total_seconds() < now - self._made_at < _RENEWED.total_seconds():
                 try:
                     self._context, self._made_at = _self_signed(now), now

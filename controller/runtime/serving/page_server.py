@@ -1,9 +1,9 @@
 """
-Serve a few pages: health and metrics, and the requests posted to the conversion webhook.
+Serve a few pages: health, metrics, and the conversion webhook's responses to posts.
 
-Connections cannot exhaust the process: silent ones are cut off, and if there are too many, so is the one that
-has been silent for longest. A web page in a browser on this machine can also reach loopback, by making its
-own host name point here (DNS rebinding). The server can therefore check a request's Host.
+Connections cannot exhaust the process: silent ones are cut off. If there are too many, the one that has been
+silent for longest is cut off, too. A web page in a browser on this machine can also reach loopback, by making
+its own host name point here (DNS rebinding). The server can therefore check a request's Host.
 """
 
 from __future__ import annotations
@@ -39,25 +39,25 @@ request's path as `*`. The query has the Accept headers, if there are any, as AC
 ACCEPT: Final = "Accept"
 
 Post = Callable[[bytes], tuple[int, str, bytes]]
-"""Answers a request with a body, such as JSON."""
+"""Answers a request that has a body, such as JSON."""
 
 Guard = Callable[[str, str], int]
 """Decides whether to allow a request: (path, Authorization header or "") -> 200, or a refusal's status."""
 
 PASSED_ON: Final = "X-Handloop-Authorization"
-"""Carries authorization through the API server's proxy, which does not forward the Authorization header."""
+"""An Authorization header for requests through the API server's proxy, which removes the original."""
 
 _PRIVATE: Final = b"only with --metrics-auth, or from this machine: kubectl port-forward leads here\n"
 WHY: Final = "/why"
-"""The path of reconciling/why_page.py, which servers need before a controller is imported."""
+"""The path of the page in reconciling/why_page.py. Servers need it before that module is imported."""
 
 TEXT: Final = "text/plain; charset=utf-8"
 MAX_CONNECTIONS: Final = 64
 MAX_POSTING: Final = 1024
-"""An API server sends up to 600 requests at a time, and those whose connection gets closed fail."""
+"""An API server sends up to 600 requests at a time. If their connection is closed, they fail."""
 _REQUEST_TIMEOUT_SECONDS: Final = 10.0
 _IDLE_SECONDS: Final = 120.0
-"""How long a connection for posts may wait for the next one. Go's clients close it after 90 s."""
+"""How long a connection for posts may be idle between two posts. Go's clients close it after 90 s."""
 _LARGEST_POST: Final = 64 * 1024 * 1024
 """An API server sends one object of at most 1.5 MB per review, but any pod in the cluster may send more."""
 _MOST_DIGITS: Final = 12
@@ -67,10 +67,10 @@ _EXHAUSTED_PAUSE_SECONDS: Final = 0.05
 
 class PageServer:
     """
-    Serves a few read-only pages.
+    Serves a few read-only pages, and answers posts.
 
-    State: the constructor binds the socket, so that a port in use is noticed before anything starts.
-    Threads: one `<purpose>-server`, and a short-lived one per connection, up to MAX_CONNECTIONS.
+    State: the constructor binds the socket, so that a used port is detected before anything starts.
+    Threads: one `<purpose>-server`, and a short-lived one per connection, up to the connection limit.
     """
 
     def __init__(
@@ -87,12 +87,12 @@ class PageServer:
         private: Collection[str] = (),
     ) -> None:
         """
-        Bind, without serving yet.
+        Bind the port, without serving yet.
 
         Args: posts has the paths that accept a body; with posts, a connection serves several requests. tls
-        returns the context for each new connection; None means plain HTTP. Without a guard, nothing is
-        checked. names are the hosts that requests may name, in lower case; None means any. private are the
-        pages that are for loopback only if there is no guard.
+        returns the context for each new connection; None means plain HTTP. Without a guard, every request is
+        allowed. names are the hosts that requests may name, in lower case; None means any. private are the
+        pages that only loopback may read if there is no guard.
         Raises: PortInUseError; ListenError for an address that this machine does not have or may not use.
         """
         self._purpose = purpose
@@ -115,7 +115,7 @@ class PageServer:
         settings = {
             "tls": tls and staticmethod(tls),
             "connections": ConnectionLimit(most),
-            # With the default of 5, a burst of connections would wait for retransmissions.
+            # With the default of 5, the clients in a burst of connections would have to retransmit.
             "request_queue_size": most,
             "stopping": threading.Event(),
             "draining": threading.Event(),
@@ -139,16 +139,16 @@ class PageServer:
 
     def drain(self, seconds: float) -> None:
         """
-        Keep answering, and end each connection with its next response.
+        Keep answering, and close each connection with its next response.
 
-        That way, a client that keeps its connections never sends a request on one that is being closed.
-        Blocks until all connections have ended, or the time is up, because a silent connection stays open.
+        A client that reuses its connections then never sends a request on one that is being closed.
+        Blocks: until all connections have ended, or the time is up, because a silent connection stays open.
         """
         self._server.draining.set()
         self._server.connections.wait_until_none(seconds)
 
     def stop(self) -> None:
-        """End the thread and close the socket. Blocks until posts are answered, but at most ten seconds."""
+        """End the thread and close the socket. Blocks: until posts are answered, for at most ten seconds."""
         if self._thread is not None:
             self._server.draining.set()
             self._server.stopping.set()
@@ -170,7 +170,7 @@ class _Server(ThreadingHTTPServer):
     spare: SpareDescriptor
 
     def get_request(self) -> tuple[socket.socket, object]:
-        """Accept a connection. The handshake, which may take a while, is left to the connection's thread."""
+        """Accept a connection. The connection's thread does the handshake, which may take a while."""
         connection, address = self._accept()
         if self.tls is not None:
             try:
@@ -190,7 +190,8 @@ class _Server(ThreadingHTTPServer):
                 if self.spare.give_up():
                     with suppress(OSError):
                         return super().get_request()
-                # The connection is still waiting, so another attempt would follow at once and fail as well.
+                # The connection is still waiting. Without a pause, the next attempt would follow and fail
+                # immediately.
                 self.stopping.wait(_EXHAUSTED_PAUSE_SECONDS)
             raise
 
@@ -198,7 +199,7 @@ class _Server(ThreadingHTTPServer):
         """
         Serve until stopping is set and the other end of woken is closed.
 
-        serve_forever would check ten times a second whether to end, at the cost of a thousandth of a core.
+        serve_forever would check ten times a second whether to stop, which takes a thousandth of a core.
         """
         with woken, selectors.DefaultSelector() as selector:
             selector.register(self, selectors.EVENT_READ)
@@ -219,12 +220,12 @@ class _Server(ThreadingHTTPServer):
         self.spare.refill()
 
     def handle_error(self, _request: object, address: object) -> None:
-        """Log a broken connection, or a client without TLS, only at the debug level."""
+        """Log errors such as a broken connection, or a client without TLS, only at the debug level."""
         log.debug("Connection failed", v=4, client=str(address), err=in_words(sys.exception()))
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """One request. A timeout cuts off slow or silent clients. Request lines are not logged."""
+    """Answers one request. A timeout cuts off slow or silent clients. Request lines are not logged."""
 
     server: _Server
     pages: Mapping[str, Page] = {}
@@ -232,7 +233,7 @@ class _Handler(BaseHTTPRequestHandler):
     names: Collection[str] | None = None
     posts: Mapping[str, Post] = {}
     private: Collection[str] = ()
-    # Send the response as one packet. A second one would wait until the first is acknowledged.
+    # Send the response as one packet. A second packet would wait until the first is acknowledged.
     wbufsize = -1
     disable_nagle_algorithm = True
     timeout = _REQUEST_TIMEOUT_SECONDS
@@ -240,7 +241,7 @@ class _Handler(BaseHTTPRequestHandler):
     sys_version = ""
 
     def do_GET(self) -> None:
-        """Answer with a page, with 404, or with 403 if the request names a foreign host."""
+        """Answer with a page, 404, or 403 if the request names a foreign host or may not read the page."""
         url = urlsplit(self.path)
         if not self._answers_for(url.netloc or self.headers.get("Host", "")):
             self._answer(403, TEXT, b"only loopback names are served here: ask for http://127.0.0.1\n")
@@ -275,16 +276,16 @@ class _Handler(BaseHTTPRequestHandler):
     do_HEAD = do_GET  # noqa: N815 - the name the library calls
 
     def handle_expect_100(self) -> bool:
-        """Tell the client, which is waiting, to send its body now."""
+        """Ask a waiting client to send its body now."""
         goes_on = super().handle_expect_100()
         self.wfile.flush()
         return goes_on
 
     def take_post(self) -> None:
-        """Answer a request with a body; 411 without a length, 413 if too long. At a stop, disconnect."""
+        """Answer a post; 411 without a length, 413 if it is too long. If the body is cut off, disconnect."""
         post = self.posts.get(urlsplit(self.path).path)
         text = self.headers.get("Content-Length", "")
-        # Numbers with more digits are slow to parse, or int() refuses them.
+        # Longer numbers are slow to parse, or int() refuses them.
         length = int(text) if text.isdecimal() and len(text) < _MOST_DIGITS else math.inf
         if post is None or length > _LARGEST_POST:
             self.close_connection = True  # the body is not read
@@ -310,7 +311,8 @@ class _Handler(BaseHTTPRequestHandler):
         """
         Return whether the client is on this machine or in this pod, as with `kubectl port-forward`.
 
-        It must also name a loopback host, because a web page can point its own host name at a forwarded port.
+        The request must also name a loopback host, because a web page can make its own host name point at a
+        forwarded port.
         """
         is_named = _host_in(self.headers.get("Host", "")) in LOOPBACK_NAMES
         return is_named and is_loopback(str(self.client_address[0]))
@@ -330,7 +332,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(body)
 
     def log_message(self, *_: object) -> None:
-        """Log nothing, because probes come every few seconds."""
+        """Log no request, because probes arrive every few seconds."""
 
 
 def _host_in(authority: str) -> str:

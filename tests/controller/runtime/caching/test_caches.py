@@ -59,8 +59,8 @@ def test_all_namespaces_and_one_of_them_are_refused(namespaces: tuple[str, ...])
     with pytest.raises(ValueError) as caught:
         Caches(ManagedSandbox().client, namespaces=namespaces)
     assert str(caught.value) == (
-        f'namespaces={namespaces!r} holds "", which is all namespaces, beside single ones: '
-        'leave "" out to watch those alone, or give () for all'
+        f'namespaces={namespaces!r} contains "", which means all namespaces, and names: '
+        'remove "" to watch only these, or pass () for all'
     )
 
 

@@ -158,7 +158,8 @@ def test_a_parent_is_not_owned_by_its_child() -> None:
     """No server refuses the circle, and the garbage collector deletes neither."""
     for set_owner in (with_controller, with_owner):
         child = set_owner(CHILD, A)
-        message = f"Deployment {CHILD.metadata.name} cannot own Foo a, which owns it: owner= is the parent"
+        problem = f"Deployment {CHILD.metadata.name} cannot own Foo a, which already owns it"
+        message = f"{problem}: pass the parent as owner="
         with pytest.raises(OwnerError, match=message):
             set_owner(A, replace(child, metadata=replace(child.metadata, uid="uc")))
 

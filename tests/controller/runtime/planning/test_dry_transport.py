@@ -160,7 +160,7 @@ def test_what_is_deleted_is_not_made_anew(rig: Rig) -> None:
     """The server still has it: its AlreadyExists is no failure of the reconcile."""
     rig.there("a")
     rig.maps.delete("a", namespace="default")
-    with pytest.raises(PlanEnds, match="configmaps a has to be gone first"):
+    with pytest.raises(PlanEnds, match="configmaps a has to be deleted first"):
         rig.maps.create(config("a"), namespace="default")
 
 

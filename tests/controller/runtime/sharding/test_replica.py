@@ -283,10 +283,10 @@ def manager_of(cluster: ManagedSandbox, by: Any = "namespace", **options: Any) -
 
 def test_what_cannot_be_sharded_is_refused(cluster: ManagedSandbox) -> None:
     """In words, and before anything runs."""
-    with pytest.raises(ValueError, match=r"^shards are for all namespaces, and without leader election"):
+    with pytest.raises(ValueError, match=r"^shards need all namespaces and no leader election"):
         manager_of(cluster, namespaces=("default",))
     lock = LeaseLock(LeaseAPI().client(), namespace="demo", name="lease", identity="us")
-    with pytest.raises(ValueError, match=r"^shards are for all namespaces, and without leader election"):
+    with pytest.raises(ValueError, match=r"^shards need all namespaces and no leader election"):
         ManagedSandbox().manager(
             shards=Shards(4, lease="default/x"), leader_election=LeaderElectionConfig(lock)
         )

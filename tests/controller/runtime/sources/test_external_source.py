@@ -134,5 +134,5 @@ def test_a_source_that_fails_is_called_again(error: BaseException) -> None:
 def test_what_is_no_function_is_refused() -> None:
     """Where the builder is called."""
     what: Any = "queue"
-    with pytest.raises(TypeError, match="a source is a function"):
+    with pytest.raises(TypeError, match="a source must be a function"):
         controller_for(ManagedSandbox().manager(), "users").source("queue", what)
