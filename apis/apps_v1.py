@@ -1,4 +1,4 @@
-"""apps/v1: the part of Deployment that the controllers own or read."""
+"""apps/v1: the fields of Deployment that the bundled controllers set or read."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class DeploymentSpec(APIStruct):
 
 
 class DeploymentCondition(APIStruct):
-    """`Progressing`, `Available` or `ReplicaFailure`, in a looser form than metav1.Condition."""
+    """A condition of a Deployment: `Progressing`, `Available` or `ReplicaFailure`."""
 
     type: str = ""
     status: str = ""
@@ -41,7 +41,7 @@ class DeploymentStatus(APIStruct, omit_defaults=True):
 
 
 class Deployment(Kind, group="apps", version="v1", short_names=("deploy",)):
-    """A typed view: a full PUT would erase fields that it does not hold, so change it by patch or apply."""
+    """A typed view with only some fields. Change it by patch or apply; a PUT would erase the other fields."""
 
     spec: DeploymentSpec = DeploymentSpec()
     status: DeploymentStatus = DeploymentStatus()

@@ -1,4 +1,4 @@
-"""autoscaling/v2: the part of HorizontalPodAutoscaler that the controllers own or read."""
+"""autoscaling/v2: the fields of HorizontalPodAutoscaler that the bundled controllers set or read."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ResourceMetricSource(APIStruct):
 
 
 class MetricSpec(APIStruct):
-    """A metric to scale by; for the type Resource, `resource` is set."""
+    """A metric to scale by. If the type is Resource, `resource` is set."""
 
     type: str = ""
     resource: ResourceMetricSource | None = None
@@ -44,6 +44,6 @@ class HorizontalPodAutoscalerSpec(APIStruct):
 
 
 class HorizontalPodAutoscaler(Kind, group="autoscaling", version="v2", short_names=("hpa",)):
-    """A typed view without status and behavior: change it by patch."""
+    """A typed view without status and behavior. Change it by patch, because a full PUT would erase them."""
 
     spec: HorizontalPodAutoscalerSpec = HorizontalPodAutoscalerSpec()

@@ -1,7 +1,7 @@
 """
-Checks the class attributes with which a type extends its definition.
+Checks the class attributes that a type adds to its definition.
 
-An unknown name is refused, because otherwise it would silently be missing from the definition.
+An unknown name is refused. Otherwise it would have no effect, and the author would not notice.
 """
 
 from __future__ import annotations
@@ -33,21 +33,23 @@ _MADE: Final = ("resource", "partial", "previous", "api_version", "keeps_last_ap
 _NEAR: Final = 0.8
 _OUR_OWN: Final = ("handloop.apis.", "handloop.kinds.", "msgspec")
 """The modules whose classes are not checked."""
-_ONE_VERSION: Final = "a class is one version, and previous=... in its class line names the previous one"
+_ONE_VERSION: Final = (
+    "a class describes one version; name the previous one with previous=... in the class line"
+)
 _WHY: Final = dict.fromkeys(("versions", "conversion", "served", "storage"), _ONE_VERSION)
-_OR_YOURS: Final = "a constant of your own is in capitals, or a ClassVar"
+_OR_YOURS: Final = "write a constant of your own in capitals, or annotate it as a ClassVar"
 
 
 def has_status_subresource(cls: type[msgspec.Struct]) -> bool:
-    """Return whether a kind has the status subresource: it does if it has a status and does not opt out."""
+    """Return whether a kind has the status subresource: it has a status field and does not opt out."""
     return "status" in cls.__struct_fields__ and bool(getattr(cls, "status_subresource", True))
 
 
 def check_attributes(cls: type[msgspec.Struct]) -> None:
     """
-    Check the attributes of a struct or a kind, and of its bases except those of handloop.
+    Check the class attributes of a struct or a kind. Attributes inherited from handloop are not checked.
 
-    Raises: TypeError for an attribute that has no meaning.
+    Raises: TypeError for an attribute that has no effect.
     """
     known = OF_KINDS if hasattr(cls, "resource") else OF_STRUCTS
     for base in cls.__mro__:

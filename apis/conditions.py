@@ -71,7 +71,7 @@ class ForeignCondition(APIStruct):
     """Usually `True`, `False` or `Unknown`."""
 
     observed_generation: int = 0
-    """The object's generation that was observed; 0 if it is not given."""
+    """The metadata.generation of the object that was observed; 0 if it is not given."""
 
     last_transition_time: str = ""
     """RFC 3339, as a rule."""

@@ -54,9 +54,9 @@ class Converter:
 
     def convert(self, obj: Document, api_version: str) -> Document:
         """
-        Return an object in another version. obj does not change.
+        Return a copy of the object in another version.
 
-        Raises: ConversionError.
+        Raises: ConversionError if the object cannot be converted.
         """
         try:
             at, wanted = self._place(obj.get("apiVersion")), self._place(api_version)
@@ -67,25 +67,25 @@ class Converter:
         except ConversionError as error:
             raise ConversionError(f"{self.kind.resource.kind} {_name(obj)}: {error}") from error.__cause__
         except Exception as error:
-            # The cause is a result that is not an object of its class.
+            # The author's function returned an object with field values of the wrong types.
             raise ConversionError(f"{self.kind.resource.kind} {_name(obj)}: {_words(error)}") from error
         return obj
 
     def convert_all(self, objects: Sequence[Document], api_version: str) -> list[Document]:
-        """Convert several objects. Raises: ConversionError for the first that fails."""
+        """Convert several objects. Raises: ConversionError for the first one that cannot be converted."""
         return [self.convert(obj, api_version) for obj in objects]
 
     def _place(self, api_version: Any) -> int:
         if not isinstance(api_version, str) or api_version not in self._places:
             known = ", ".join(self._places)
             raise ConversionError(
-                f"{self.kind.resource.kind} has no version {api_version}: there are {known}"
+                f"{self.kind.resource.kind} has no version {api_version}: its versions are {known}"
             )
         return self._places[api_version]
 
 
 def _words(error: BaseException) -> str:
-    """Return the text of an error from an author's function, if it has one."""
+    """Return the class and text of an error from an author's function, or only the class if str() fails."""
     try:
         return f"{type(error).__name__}: {error}"
     except Exception:  # noqa: BLE001 - its class is unknown to us
@@ -97,9 +97,10 @@ Conversions = dict[str, Callable[[Sequence[Document], str], list[Document]]]
 
 def conversions_of(kinds: Iterable[type[Kind]]) -> Conversions:
     """
-    Return the functions that convert these kinds in a sandbox without a webhook, by definition name.
+    Return conversion functions, so that a sandbox can convert objects of these kinds without a webhook.
 
-    Each function takes objects and an apiVersion. Kinds without conversion functions are omitted.
+    The keys are definition names. Each function takes objects and an apiVersion. Kinds without conversion
+    functions are omitted.
     """
     converters = {kind.resource.group_resource: Converter(kind) for kind in kinds if is_converted(kind)}
     return {name: converter.convert_all for name, converter in converters.items()}
@@ -143,7 +144,7 @@ def _document(obj: Kind) -> Document:
 
 
 def _without_inventions(document: Document, after: Kind, given: Document) -> Document:
-    """Return the object without default parts, such as a status, that the given object lacks."""
+    """Return the object without parts that were only added by default, such as a status it did not have."""
     for field in fields_of(type(after)).values():
         if field.encode_name in document and field.encode_name not in given:
             is_made = field.default is msgspec.NODEFAULT and field.default_factory is not msgspec.NODEFAULT
@@ -155,11 +156,11 @@ def _without_inventions(document: Document, after: Kind, given: Document) -> Doc
 
 def _completed(kind: type[Kind], obj: Document) -> Kind | None:
     """
-    Return an object of a version, with Go's zero values for missing fields; None if a whole part is missing.
+    Decode an object as one version of a kind, with Go's zero values in place of missing fields.
 
-    Pruning can remove a whole part. Such an object cannot be converted; it keeps the parts that both versions
-    have.
-    Raises: ConversionError.
+    Returns: None if a required part, such as the spec, is missing because it was pruned. The object cannot be
+    converted then, and keeps only the parts that both versions have.
+    Raises: ConversionError if the object does not fit the version.
     """
     try:
         return _decoded(kind, obj)
@@ -172,7 +173,7 @@ def _completed(kind: type[Kind], obj: Document) -> Kind | None:
         return _decoded(kind, whole)
 
 
-@cache  # many objects of a list may lack the same fields
+@cache  # many objects in a list may lack the same fields
 def _schema_of(kind: type[Kind]) -> dict[str, Any]:
     return object_schema(kind)
 
@@ -186,9 +187,10 @@ def _decoded(kind: type[Kind], obj: Document) -> Kind:
 
 def _called(before: Kind, newer: type[Kind], target: type[Kind]) -> Kind:
     """
-    Return the result of an author's function.
+    Call an author's conversion function, and return its result.
 
-    Raises: ConversionError if it fails, returns another type, or changes what only the server may change.
+    Raises: ConversionError if the function fails, returns another type, or changes what only the server may
+    change.
     """
     name = "from_previous" if target is newer else "to_previous"
     try:
@@ -214,18 +216,18 @@ def _changed(before: ObjectMeta, after: ObjectMeta) -> Iterator[str]:
 def _metadata(
     given: Document, before: ObjectMeta, after: ObjectMeta, versions: tuple[type[Kind], type[Kind]]
 ) -> dict[str, Any]:
-    """Return the given metadata, with the result's labels and annotations. The annotations are copied."""
+    """Return a copy of the given metadata, with the labels and annotations of the function's result."""
     metadata = dict(given)
     if after.labels != before.labels:
         metadata["labels"] = dict(after.labels)
-    # An author's function does not have to pass on our own annotations.
+    # Our own annotations are added here, so that an author's function need not pass them on.
     own = {key for version in versions if (key := annotation_of(version)) in before.annotations}
     metadata["annotations"] = {**after.annotations, **{key: before.annotations[key] for key in own}}
     return metadata
 
 
 def _with_kept(kind: type[Kind], document: Document, text: str) -> Document:
-    """Return the object with every field that was kept for a version and fits it."""
+    """Restore the fields that were kept for a version, except those that do not fit the object."""
     for path, entry in kept_values(kind, text):
         fuller = brought_back(document, path, entry)
         if fuller is not None and _fits(kind, fuller):

@@ -14,7 +14,7 @@ class KeySelector(APIStruct):
 
 
 class EnvVarSource(APIStruct):
-    """The Secret or ConfigMap that a value comes from; a value from another source has neither."""
+    """The Secret or ConfigMap that a value comes from. Both are None if it comes from another source."""
 
     secret_key_ref: KeySelector | None = None
     config_map_key_ref: KeySelector | None = None

@@ -1,13 +1,13 @@
 """
-CustomResourceDefinitions generated from the types: bounds, formats, defaults and descriptions are written
-only once, at the field.
+Generates CustomResourceDefinitions from the types.
 
-Follows: apiextensions.k8s.io/v1. A kind can add `printer_columns`, `scale`, `categories`, `crd_annotations`,
-`selectable_fields` (names for field selectors, such as `spec.color`), `kept_fields` (see kept_fields.py), and
-`deprecation_warning` (the server sends the text with each response). Short names come from the kind's
-resource. A field `status` creates the status subresource, unless `status_subresource = False`. Any struct can
-add `crd_rules` and `crd_required` (fields that our own code can do without, in the server's spelling).
-crd_schema.py generates the schema.
+Bounds, formats, defaults and descriptions are written only once, at the field. A kind can add
+`printer_columns`, `scale`, `categories`, `crd_annotations`, `selectable_fields` (names for field selectors,
+such as `spec.color`), `kept_fields` (see kept_fields.py), and `deprecation_warning` (the server sends the
+text with each response). Short names come from the kind's resource. A field `status` creates the status
+subresource, unless `status_subresource = False`. Any struct can add `crd_rules` and `crd_required` (the wire
+names of fields that the server requires although they have a default). crd_schema.py generates the schema.
+Follows: apiextensions.k8s.io/v1.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from handloop.apis.meta import Kind
 from handloop.apis.versions import has_functions, is_converted, versions_of
 
 _NOT_DECODED: Final = ("rule", "list-type", "format", "allOf", "anyOf", "oneOf", "not")
-"""Rules that only the server checks, in the request's version."""
+"""The rules that only the server checks, in the request's version. Our decoder ignores them."""
 CONVERT_PATH: Final = "/convert"
 INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
 
@@ -71,7 +71,7 @@ class WebhookService:
     """The webhook's address if the program is outside the cluster: `https://HOST:PORT`."""
 
     def client_config(self) -> dict[str, Any]:
-        """Return the webhook's clientConfig for a definition, without a CA."""
+        """Return the webhook's clientConfig for use in a definition. It contains no CA bundle."""
         if self.url:
             return {"url": f"{self.url.rstrip('/')}{CONVERT_PATH}"}
         return {
@@ -83,9 +83,9 @@ def custom_resource_definition(kind: type[Kind], webhook: WebhookService | None 
     """
     Return the CRD of one type, as in apiextensions.k8s.io/v1.
 
-    Args: webhook says where versions are converted, if there are conversion functions.
-    Raises: TypeError with the path of the part that no schema can express, and the fix; TypeError for a class
-    attribute that is not used.
+    Args: webhook is the program that converts versions. It is used only if the kind has conversion functions.
+    Raises: TypeError with the path of a part that no schema can express, and how to fix it; TypeError for a
+    class attribute that has no effect.
     """
     resource = kind.resource
     names: dict[str, Any] = {
@@ -116,13 +116,13 @@ def _versions(kind: type[Kind]) -> list[dict[str, Any]]:
     """
     Return the newest version, which is stored, and the earlier ones, which are served with a warning.
 
-    Raises: TypeError for a version without conversion functions that cannot hold or read the objects of the
-    previous one, because the server does not copy fields.
+    Raises: TypeError if a version has no conversion functions and cannot store or read the previous version's
+    objects, because the server does not copy fields.
     """
     for version in versions_of(kind):
         if kept_fields(version) and not is_converted(kind):
             raise TypeError(
-                f"nothing uses {version.__name__}.kept_fields: its versions have no conversion functions"
+                f"remove {version.__name__}.kept_fields: it has no effect without conversion functions"
             )
     newest = _version(kind)
     versions, newer, schema = [newest], kind, newest["schema"]["openAPIV3Schema"]
@@ -141,13 +141,20 @@ def _versions(kind: type[Kind]) -> list[dict[str, Any]]:
 
 
 def _check_kept(kind: type[Kind], schema: dict[str, Any]) -> None:
-    """Raises: TypeError for a path that does not lead to a field, or that leads through a list."""
+    """
+    Check that every kept path leads to a field of the spec or the status.
+
+    Raises: TypeError for a path that does not lead to a field, or that leads through a list.
+    """
     for path in kept_fields(kind):
         inner: Any = schema
         for name in path.split("."):
             inner = (inner.get("properties") or {}).get(name)
             if inner is None or path.partition(".")[0] not in ("spec", "status"):
-                raise TypeError(f"{kind.__name__}.kept_fields: {path} is not a field, such as spec.hosts")
+                raise TypeError(
+                    f"{kind.__name__}.kept_fields: {path} does not lead to a field of spec or status, as "
+                    "spec.hosts does"
+                )
 
 
 def _conversion(webhook: WebhookService) -> dict[str, Any]:
@@ -160,10 +167,10 @@ def _check_holds(newer: type[Kind], schema: dict[str, Any], older: type[Kind]) -
     for change in schema_changes(object_schema(older), schema):
         if change.severity == BREAKS and change.rule not in _NOT_DECODED:
             if change.rule == "field":
-                what = f"{name} has no such field: what is written there as {version} is erased"
+                what = f"{name} has no such field, so a value written through {version} is erased"
             else:
-                what = f"{name} may not read what is written as {version}: {change.message}"
-            way = "keep it as it was, beside what is new, or write from_previous and to_previous"
+                what = f"{name} may be unable to read objects written through {version}: {change.message}"
+            way = "keep the old field beside the new one, or write from_previous and to_previous"
             raise TypeError(f"{older.__name__}.{change.path}: {what}; {way}")
 
 

@@ -35,20 +35,20 @@ from handloop.apis.schema_annotations import (
 
 _INT32: Final = (-(2**31), 2**31 - 1)
 _EXACT: Final = 2**53
-"""Bounds in a schema are float64, in which whole numbers below this one are exact."""
+"""Bounds in a schema are float64, which can represent any whole number below this one exactly."""
 
 _NULL: Final = inspect.NoneType()
 _WAYS_OUT: Final[Mapping[type[inspect.Type], str]] = {
-    inspect.ListType: "list can be changed: write tuple[T, ...]",
-    inspect.DictType: "dict can be changed: write FrozenMap for strings, or MapOf[V]",
-    inspect.SetType: "set can be changed: write Annotated[tuple[T, ...], LIST_SET]",
-    inspect.FrozenSetType: "frozenset has no order: write Annotated[tuple[T, ...], LIST_SET]",
-    inspect.TupleType: "the items of a list have one type: write tuple[T, ...] with bounds, or a struct",
+    inspect.ListType: "a list is mutable: write tuple[T, ...]",
+    inspect.DictType: "a dict is mutable: write FrozenMap for strings, or MapOf[V]",
+    inspect.SetType: "a set is mutable: write Annotated[tuple[T, ...], LIST_SET]",
+    inspect.FrozenSetType: "a frozenset has no order: write Annotated[tuple[T, ...], LIST_SET]",
+    inspect.TupleType: "all items of a list must have one type: write tuple[T, ...] with bounds, or a struct",
     inspect.AnyType: "Any has no shape: write JSON",
-    inspect.RawType: "Raw keeps the whole answer alive: write JSON",
-    inspect.DateTimeType: "the server treats date-times differently: write DateTime",
-    inspect.BytesType: 'the server treats base64 differently: write str, with schema_format("byte")',
-    inspect.DecimalType: "write str with a pattern, or an int in a smaller unit",
+    inspect.RawType: "a Raw keeps the whole response in memory: write JSON",
+    inspect.DateTimeType: "the server parses date-times differently from Python: write DateTime",
+    inspect.BytesType: 'base64 is decoded differently by the server: write str with schema_format("byte")',
+    inspect.DecimalType: "a decimal has no schema: write str with a pattern, or an int",
 }
 UNOBSERVED: Final = {"observedGeneration": -1}
 """The status of an object that no controller has seen. kstatus would consider it ready without this."""
@@ -60,8 +60,9 @@ class _Place:
     """
     The place where a type is used in a kind.
 
-    path is shown to people, for example `spec.tags[].x`. outer holds the structs around it. told says whether
-    the schema contains defaults: it has none for a status, which no user writes, or for metadata.
+    path is shown in messages, for example `spec.tags[].x`. outer holds the structs that contain the place.
+    told says whether the schema contains defaults. It contains none for a status, which users do not write,
+    or for metadata.
     """
 
     path: str
@@ -79,8 +80,9 @@ def object_schema(kind: type[Kind], *, defaults: bool = True) -> dict[str, Any]:
     """
     Return the structural schema of a top-level type, which begins with the three fields of every kind.
 
-    Args: defaults includes the defaults that the server fills in; a foreign kind has none of ours.
-    Raises: TypeError with the path of the part that no schema can express, and the fix.
+    Args: defaults says whether the schema contains the defaults that the server fills in. Another program's
+    definition does not contain ours.
+    Raises: TypeError with the path of a part that no schema can express, and how to fix it.
     """
     schema = _struct(_struct_type(kind), _Place(kind.__name__, told=defaults))
     envelope = {
@@ -102,11 +104,11 @@ def _struct_type(kind: type[Kind]) -> inspect.StructType:
 def _struct(info: inspect.StructType, place: _Place) -> dict[str, Any]:
     cls: type[msgspec.Struct] = get_origin(info.cls) or info.cls
     if cls in place.outer:
-        raise place.refusal(f"{cls.__name__} contains itself endlessly: write JSON for the inner one")
-    if info.array_like or not cls.__struct_config__.frozen:
         raise place.refusal(
-            f"{cls.__name__} can be changed or is not a JSON object: derive it from APIStruct"
+            f"{cls.__name__} contains itself, which a schema cannot express: write JSON for the inner one"
         )
+    if info.array_like or not cls.__struct_config__.frozen:
+        raise place.refusal(f"{cls.__name__} is mutable or is not a JSON object: derive it from APIStruct")
     check_attributes(cls)
     schema: dict[str, Any] = {"type": "object"}
     if cls.__doc__:
@@ -134,8 +136,10 @@ def _tag(info: inspect.StructType) -> dict[str, Any]:
 
 def _field(field: inspect.Field, annotation: Any, struct: _Place, *, demanded: bool) -> dict[str, Any]:
     """
-    Return the schema of a field. A field that may be null is nullable only if null differs from leaving the
-    field out, that is, if there is no default or one other than None.
+    Return the schema of a field.
+
+    The schema allows null only if null differs from an absent field, that is, if the field has no default, or
+    a default other than None.
     """
     is_top = len(struct.outer) == 1
     place = replace(
@@ -156,7 +160,9 @@ def _field(field: inspect.Field, annotation: Any, struct: _Place, *, demanded: b
     is_new = is_top and struct.told and field.encode_name == "status"
     if is_new and "observedGeneration" in schema.get("properties", ()):
         if set(schema.get("required", ())) - {"observedGeneration"}:
-            raise place.refusal(f"a new object has the status {UNOBSERVED}: give its other fields a default")
+            raise place.refusal(
+                f"a new object has the status {UNOBSERVED}: give the other status fields a default"
+            )
         schema["default"] = _told(UNOBSERVED, annotation, place)
     return schema
 
@@ -169,7 +175,7 @@ def default_of(field: inspect.Field) -> Any:
 
 
 def _says_something(default: Any) -> bool:
-    """Return whether the server must fill in a default: one that is not empty, false, null or a struct."""
+    """Return whether the schema must contain a default: one that is not empty, false, null or a struct."""
     if isinstance(default, (bool, str, tuple, Mapping)) and not isinstance(default, Enum):
         return bool(default)
     return isinstance(default, (int, float, Enum, JSON))
@@ -187,9 +193,13 @@ def _is_marked(info: inspect.Type, mark: str) -> bool:
 
 def _check_has_default(default: Any, place: _Place, *, demanded: bool) -> None:
     if demanded:
-        raise place.refusal("SERVER_DEFAULT with crd_required: either the author sets it or the server does")
+        raise place.refusal(
+            "SERVER_DEFAULT contradicts crd_required: either the user must set the field, or the server does"
+        )
     if default in (None, msgspec.NODEFAULT, msgspec.UNSET):
-        raise place.refusal("SERVER_DEFAULT is for a default that the server can fill in: there is none")
+        raise place.refusal(
+            "SERVER_DEFAULT needs a default that the server can fill in, and the field has none"
+        )
 
 
 def _without_inner(default: Any, schema: Mapping[str, Any]) -> Any:
@@ -241,7 +251,9 @@ def _element(info: inspect.Type, place: _Place) -> dict[str, Any]:
 def _nullable(schema: dict[str, Any], place: _Place) -> dict[str, Any]:
     """Return the schema with null allowed. Null does not fit an enum, even if the enum lists it."""
     if "enum" in schema:
-        raise place.refusal("an enum cannot be null: write the default None, or a value that stands for it")
+        raise place.refusal(
+            "a schema's enum cannot allow null: write the default None, or a value that stands for it"
+        )
     return schema | {"nullable": True}
 
 
@@ -268,7 +280,7 @@ def _schema(info: inspect.Type, place: _Place) -> dict[str, Any]:  # noqa: PLR09
             return {"x-kubernetes-preserve-unknown-fields": True, "nullable": True}
         case _:
             name = type(info).__name__.removesuffix("Type")
-            why = f"there is no schema for {name}: write an APIStruct, or str"
+            why = f"a schema cannot express {name}: write an APIStruct, or str"
             raise place.refusal(_WAYS_OUT.get(type(info), why))
 
 
@@ -292,13 +304,13 @@ def _annotated(info: inspect.Metadata, place: _Place) -> dict[str, Any]:
         return {"type": "object", "x-kubernetes-preserve-unknown-fields": True} | extra
     told = extra.pop(MARK_OF_DEFAULT, False)
     if told and place.path.endswith(("[]", "{}")):
-        raise place.refusal("SERVER_DEFAULT is for a field: an item has no default")
+        raise place.refusal("SERVER_DEFAULT is for a field: an item of a list or map has no default")
     schema = _with_extra(_schema(info.type, place), extra, _bare(info), place)
     items = schema.get("items", {})
     is_plain = items.get("type") in _NAMES.values() and not items.get("nullable")
     if schema.get("x-kubernetes-list-type") == "set" and not is_plain:
         raise place.refusal(
-            "the items of a set are strings or whole numbers: write list_map(...) for structs"
+            "the items of a set must be strings or whole numbers: write list_map(...) for structs"
         )
     for key in schema.get("x-kubernetes-list-map-keys", ()):
         _check_key(key, items, place)
@@ -308,19 +320,21 @@ def _annotated(info: inspect.Metadata, place: _Place) -> dict[str, Any]:
 def _with_extra(
     schema: dict[str, Any], extra: dict[str, Any], bare: inspect.Type, place: _Place
 ) -> dict[str, Any]:
-    """Add an annotation to a schema: rules are appended; a format must fit, and "" removes the format."""
+    """Merge an annotation into a schema. Rules are appended. A format must fit, and "" removes the format."""
     kind = schema.get("type")
     if "x-kubernetes-map-type" in extra and kind != "object":
         raise place.refusal("MAP_ATOMIC is for a map or a struct: write LIST_ATOMIC for a list")
     if not extra.keys().isdisjoint(("minProperties", "maxProperties")) and kind != "object":
-        raise place.refusal("property_counts is for a struct: write min_length and max_length for others")
+        raise place.refusal(
+            "property_counts is for a struct: write min_length and max_length for other types"
+        )
     name = extra.get("format", "")
     if name in TEXT_FORMATS and kind != "string":
         raise place.refusal(f"the format {name} is for strings")
     if name in NUMBER_FORMATS and kind not in ("integer", "number"):
         raise place.refusal(f"the format {name} is for numbers")
     if "format" in extra and isinstance(bare, inspect.IntType):
-        schema |= _bounds(bare)  # the bounds may have been implied by the removed format
+        schema |= _bounds(bare)  # the removed format may have implied these bounds
     rules = [*schema.get(VALIDATIONS, ()), *extra.get(VALIDATIONS, ())]
     whole = schema | extra | ({VALIDATIONS: rules} if rules else {})
     return {key: value for key, value in whole.items() if (key, value) != ("format", "")}
@@ -329,13 +343,17 @@ def _with_extra(
 def _check_key(key: str, items: Mapping[str, Any], place: _Place) -> None:
     schema = items.get("properties", {}).get(key)
     if schema is None or schema.get("type") in (None, "object", "array") or schema.get("nullable"):
-        raise place.refusal(f"{key} is not a key: list_map takes numbers, texts and booleans of the items")
+        raise place.refusal(
+            f"{key} cannot be a key: a key of list_map must be a number, string or boolean field of the items"
+        )
     if key not in items.get("required", ()) and "default" not in schema:
-        raise place.refusal(f"the key {key} may be absent: give it no default, or one that says something")
+        raise place.refusal(
+            f"the key {key} may be absent: remove its default, or choose one that is not empty"
+        )
 
 
 def _union(info: inspect.UnionType, place: _Place) -> dict[str, Any]:
-    """Return a union's schema: that of T for `T | None`; any other union must be of a number and a string."""
+    """Return a union's schema. `T | None` has that of T; any other union must be of an int and a string."""
     some = [part for part in info.types if part != _NULL]
     if len(some) == 1:
         return _schema(some[0], place)
@@ -343,11 +361,13 @@ def _union(info: inspect.UnionType, place: _Place) -> dict[str, Any]:
     if plain.keys() == {inspect.IntType, inspect.StrType}:
         return _int_or_string(plain[inspect.IntType], plain[inspect.StrType], place)
     if any(isinstance(part, inspect.StructType) for part in plain.values()):
-        raise place.refusal("a schema has no union of structs: write one with optional fields, and a Rule")
+        raise place.refusal(
+            "a schema cannot express a union of structs: write one with optional fields, and a Rule"
+        )
     if plain.keys() == {inspect.IntType, inspect.FloatType}:
         raise place.refusal("a float also accepts whole numbers: write float")
     raise place.refusal(
-        "a schema's only unions are int | str and T | None: write JSON, or one type and a Rule"
+        "a schema can express only the unions int | str and T | None: write JSON, or one type and a Rule"
     )
 
 
@@ -358,7 +378,7 @@ def _bare(info: inspect.Type) -> inspect.Type:
 def _int_or_string(number: Any, text: Any, place: _Place) -> dict[str, Any]:
     schema = {"x-kubernetes-int-or-string": True} | _bounds(number) | _text(text, place)
     if VALIDATIONS in schema:
-        raise place.refusal(f"a bound beyond {_EXACT} of int | str: write a Rule")
+        raise place.refusal(f"int | str cannot have a multiple or a bound beyond {_EXACT}: write a Rule")
     return schema
 
 
@@ -368,7 +388,9 @@ def _scalar(info: inspect.Type, place: _Place) -> dict[str, Any]:
             return _integer(info)
         case inspect.FloatType():
             if info.multiple_of is not None:
-                raise place.refusal("multiples of a float depend on rounding: write an int in a smaller unit")
+                raise place.refusal(
+                    "rounding makes multiples of a float unreliable: write an int in a smaller unit"
+                )
             return {"type": "number"} | _bounds(info)
         case inspect.StrType():
             return {"type": "string"} | _text(info, place)
@@ -388,7 +410,7 @@ def _integer(info: inspect.IntType) -> dict[str, Any]:
 
 def _bounds(info: inspect.IntType | inspect.FloatType) -> dict[str, Any]:
     """
-    Return the limits of a number, and rules for limits that the server would not compute exactly.
+    Return a number's bounds, with a rule for each bound that the server would not compute exactly.
 
     For example, the server accepts 2147483647.0 as a multiple of 5.
     """
@@ -405,7 +427,7 @@ def _bounds(info: inspect.IntType | inspect.FloatType) -> dict[str, Any]:
 
 
 def _signed(info: inspect.IntType | inspect.FloatType) -> Iterator[tuple[str, str, float]]:
-    """Return the bounds. For a whole number, "above 0" becomes "at least 1"."""
+    """Return each bound with its operator and keyword. For whole numbers, "above 0" becomes "at least 1"."""
     step = 1 if isinstance(info, inspect.IntType) else 0
     for sign, name, bound, inward in (
         (">", "minimum", info.gt, step),
@@ -437,6 +459,6 @@ def _enum(cls: type[Enum], place: _Place) -> dict[str, Any]:
 def _enumeration(values: Iterable[Any], place: _Place) -> dict[str, Any]:
     some = [value for value in values if value is not None]
     kinds = {_NAMES[type(value)] for value in some}
-    if len(kinds) != 1:  # in a mixed enum, the server confuses the number 49 with the text "1"
-        raise place.refusal("the values of an enum have one type: write texts, numbers or booleans")
+    if len(kinds) != 1:  # in a mixed enum, the server would confuse the number 49 with the text "1"
+        raise place.refusal("the values of an enum must have one type: write strings, numbers or booleans")
     return {"type": kinds.pop(), "enum": some}

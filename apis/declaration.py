@@ -1,12 +1,12 @@
 """
-Declares a type: class keywords state a kind's names once, and everything else follows from them.
+Declares types. A kind's names are written once, as class keywords, and everything else is derived from them.
 
     class Greeting(Kind, group="example.org", version="v1"):     tag, apiVersion, URL, CRD names
         spec: GreetingSpec
 
 Two metaclasses derived from msgspec's do this when the class is created, so a contradiction fails at import,
-and decoding objects costs nothing extra. Constructors check the types of their arguments only under pytest
-and with `python -X dev`.
+and decoding costs nothing extra. Constructors check the types of their arguments only under pytest and with
+`python -X dev`.
 Decision: A kind is declared once, in class keywords.
 """
 
@@ -47,10 +47,10 @@ CHECKS_TYPES: Final = sys.flags.dev_mode or "PYTEST_VERSION" in os.environ
 
 def wire_name(name: str) -> str:
     """
-    Return a field's name on the wire: `pod_cidrs` becomes `podCIDRs`, as API conventions demand.
+    Return a field's name on the wire: `pod_cidrs` becomes `podCIDRs`, as the API conventions require.
 
-    All 896 fields of Kubernetes 1.36's built-in kinds follow this rule, except `scaleIO` and a status's
-    `Port`.
+    All 896 fields of Kubernetes 1.36's built-in kinds follow this rule, except `scaleIO` and the `Port` of a
+    status.
     """
     head, *tail = name.split("_")
     return head + "".join(_ACRONYMS.get(word) or word[:1].upper() + word[1:] for word in tail)
@@ -73,8 +73,8 @@ class StructType(msgspec.StructMeta):
             _send_defaults_with_content(namespace)
         made = super().__new__(mcls, name, bases, namespace, **{"frozen": True, "kw_only": True} | keywords)
         if made.__struct_config__.frozen:
-            # Do this after the class is created, because msgspec would replace such methods with its own,
-            # whose errors name no fix.
+            # Do this after the class is created, because msgspec would replace these methods with its own,
+            # whose errors do not suggest a fix.
             for change in ("__setattr__", "__delattr__"):
                 setattr(made, change, _refuse_change)
         return made
@@ -85,8 +85,8 @@ class StructType(msgspec.StructMeta):
             """
             Create an object of the type.
 
-            Raises: TypeError that names a field that the type does not have, or whose value has the wrong
-            type.
+            Raises: TypeError with the field's name if the type has no field of that name, or if a value has
+            the wrong type.
             """
             known = fields_of(cls)
             for name in fields:
@@ -123,13 +123,14 @@ class KindType(StructType):
         **keywords: Any,
     ) -> StructType:
         """
-        Args: group "" is the core group; kind defaults to the class's name, plural to its English plural, and
-        singular to its lower case. partial means that objects have fields which the type does not hold, so
-        that an update would erase them; it is on for Kubernetes' own groups and off for others. abstract
-        makes a base class for several kinds, without names of its own. wire is the apiVersion and kind of the
-        objects, if these differ from the kind's names. previous is the same kind in its previous version,
-        which stays in the definition.
+        Create the class of a kind, and check the kind's names.
 
+        Args: group is "" for the core group. kind defaults to the class's name, plural to the kind's English
+        plural, and singular to the kind in lower case. partial says that objects have fields that the type
+        does not declare, so that an update would erase them; it defaults to True for Kubernetes' own groups
+        and to False for others. abstract creates a base class for several kinds, which has no names of its
+        own. wire is the apiVersion and kind in the objects, if they differ from the kind's names. previous is
+        the kind's previous version, which remains in the definition.
         Raises: TypeError for names that are missing, are given twice, or would be refused by a server.
         """
         if any(isinstance(base, KindType) for base in bases):
@@ -201,7 +202,7 @@ def fields_of(kind: type[msgspec.Struct]) -> dict[str, msgspec.structs.FieldInfo
 
 
 def no_field(fields: Mapping[str, msgspec.structs.FieldInfo], name: str) -> str:
-    """Return a message that a type has no field with that name, and suggest the closest one."""
+    """Return a message saying that a type has no field of that name. It suggests the closest name."""
     by_wire = {field.encode_name: field.name for field in fields.values()}
     near = [by_wire[name]] if name in by_wire else get_close_matches(name, fields, 1)
     hint = f": did you mean {near[0]}?" if near else ""
@@ -210,9 +211,9 @@ def no_field(fields: Mapping[str, msgspec.structs.FieldInfo], name: str) -> str:
 
 def shown(obj: msgspec.Struct, masked: Mapping[str, Any] = MappingProxyType({})) -> str:
     """
-    Show a struct for people: the fields that were set, with the wire name if it is not plain camelCase.
+    Format a struct for people: the fields that were set, with the wire name if it is not plain camelCase.
 
-    Args: masked maps field names to what is shown instead of their values.
+    Args: masked maps field names to the values that are shown instead of the real ones.
     """
     parts = []
     for field in fields_of(type(obj)).values():
@@ -231,16 +232,16 @@ def _camel(name: str) -> str:
 
 def _refuse_change(obj: msgspec.Struct, name: str, _value: object = None) -> None:
     raise AttributeError(
-        f'{type(obj).__name__} is immutable: evolve(obj, "{name}", value) makes a copy with another {name}; '
-        "a path leads into nested objects"
+        f'{type(obj).__name__} is immutable: evolve(obj, "{name}", value) returns a copy with a new {name};  '
+        "a path reaches nested objects"
     )
 
 
 def _annotations(namespace: Mapping[str, Any]) -> dict[str, Any]:
     """
-    Return the annotations in the body of a class.
+    Return the annotations in a class body.
 
-    From Python 3.14 on, a class body holds a function that creates them if there is no __future__ import.
+    From Python 3.14 on, a class body without the __future__ import contains a function that creates them.
     """
     if sys.version_info >= (3, 14) and "__annotations__" not in namespace:
         annotate = annotationlib.get_annotate_from_class_namespace(namespace)
@@ -273,7 +274,11 @@ def _has_content(default: Any) -> bool:
 
 
 def _check_previous(name: str, resource: Resource, previous: Any) -> None:
-    """Raises: TypeError for a previous version that belongs to another kind, or is not a kind."""
+    """
+    Check that the previous version belongs to the same kind.
+
+    Raises: TypeError for a previous version that belongs to another kind, or is not a kind.
+    """
     if previous is None:
         return
     if not hasattr(previous, "resource"):
@@ -282,26 +287,37 @@ def _check_previous(name: str, resource: Resource, previous: Any) -> None:
     for what in ("group", "kind", "plural", "namespaced"):
         mine, its = getattr(resource, what), getattr(there, what)
         if mine != its:
-            raise TypeError(f"{name}: {what} is {mine}, and {its} in {previous.__name__}: versions share it")
+            raise TypeError(
+                f"{name}: {what} is {mine}, but {its} in {previous.__name__}: all versions must share it"
+            )
     if is_built_in(resource.group):
         raise TypeError(
-            f"{name}: the versions of a kind of {resource.group or 'the core group'} are Kubernetes' own"
+            f"{name}: Kubernetes itself defines the versions of the kinds in "
+            f"{resource.group or 'the core group'}"
         )
     older = previous
     while older is not None:
         if older.resource.version == resource.version:
-            raise TypeError(f"{name}: {older.__name__} has the version {resource.version}, too")
+            raise TypeError(f"{name}: {older.__name__} also has the version {resource.version}")
         older = older.previous
 
 
 def _check_functions(name: str, namespace: Mapping[str, Any], previous: Any) -> None:
-    """Raises: TypeError if only one of the two functions exists, or if there is no previous version."""
+    """
+    Check that a version has both conversion functions or neither.
+
+    Raises: TypeError if only one of the two functions exists, or if there is no previous version.
+    """
     both = ("from_previous", "to_previous")
     if given := [function for function in both if function in namespace]:
         if previous is None:
-            raise TypeError(f"{name}.{given[0]}: which version is before it? Write previous=... in its line")
+            raise TypeError(
+                f"{name}.{given[0]} needs a previous version: write previous=... in the class line"
+            )
         for missing in set(both) - set(given):
-            raise TypeError(f"{name} has {given[0]} and no {missing}: objects go both ways")
+            raise TypeError(
+                f"{name} has {given[0]} but no {missing}: objects are converted in both directions"
+            )
 
 
 def _declare_api_version(namespace: dict[str, Any], api_version: str) -> None:
@@ -312,7 +328,7 @@ def _declare_api_version(namespace: dict[str, Any], api_version: str) -> None:
 def _check_inherits(name: str, bases: tuple[type, ...], *, abstract: bool) -> None:
     if not abstract and not any(hasattr(base, "resource") for base in bases):
         raise TypeError(
-            f'which kind is {name}? Write `class {name}(Kind, group="example.org", version="v1")`'
+            f'{name} does not name its kind: write `class {name}(Kind, group="example.org", version="v1")`'
         )
 
 
@@ -323,7 +339,9 @@ def _check_names(
     said: list[str] = [key for key in ("resource", "api_version", "kind") if key in in_body]
     said += [key for key in ("tag", "tag_field") if key in keywords]
     if said:
-        raise TypeError(f"{name}: {' and '.join(said)} would say the kind twice: the class keywords do")
+        raise TypeError(
+            f"{name}: remove {' and '.join(said)}, because the class keywords already name the kind"
+        )
     for what, value, pattern, example in (
         ("group", resource.group, _GROUP, 'a DNS name such as "example.org", or "" for the core group'),
         ("version", resource.version, _DNS_LABEL, 'a DNS label such as "v1"'),
@@ -331,7 +349,7 @@ def _check_names(
             "kind",
             resource.kind,
             _KIND,
-            'a name such as "Greeting", of letters, digits, hyphens, 63 at most',
+            'a name such as "Greeting", of up to 63 letters, digits and hyphens',
         ),
         ("plural", resource.plural, _DNS_LABEL, 'in lower case such as "greetings"'),
         ("singular", resource.singular, _DNS_LABEL, 'in lower case such as "greeting"'),
@@ -352,13 +370,13 @@ def _check(type_name: str, field: msgspec.structs.FieldInfo, value: Any) -> None
 
 
 def _in_words(value: Any) -> str:
-    """Return a value for an error message, without the values of a map, such as a Secret's data."""
+    """Format a value for an error message. A map is left out, because it can be a Secret's data."""
     return "" if isinstance(value, dict) else f": {value!r}"
 
 
 def checked(path: str, kind: Any, value: Any) -> Any:
     """
-    Return a value for the field at a path, as it would be decoded.
+    Check a value for the field at a path, and return it as it would be decoded.
 
     Raises: TypeError with the path for a value that does not fit, and for a dict in place of a struct.
     """
@@ -378,7 +396,11 @@ def _expected(kind: type, value: Any) -> str:
 
 
 def _refuse_dicts(path: str, value: Any, same: Any) -> None:
-    """Raises: TypeError for a dict in place of a struct, which msgspec would accept."""
+    """
+    Check that no struct was given as a dict, which msgspec would accept.
+
+    Raises: TypeError for a dict in place of a struct.
+    """
     if isinstance(same, msgspec.Struct) and same is not value:
         raise TypeError(f"{path}: {_expected(type(same), value)}")
     if isinstance(same, dict):
@@ -391,7 +413,7 @@ def _refuse_dicts(path: str, value: Any, same: Any) -> None:
 
 def _as_it_is(kind: Any, value: Any) -> Any:
     """
-    Return the value as it is: the hook of a check, which converts nothing, but checks a map's values.
+    Return the value unchanged, as a conversion hook that only checks. The values of a map are checked, too.
 
     Raises: TypeError if value is not of that type.
     """

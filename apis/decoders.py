@@ -19,7 +19,8 @@ import msgspec
 T = TypeVar("T")
 Hook = Callable[[type, Any], Any]
 
-# The lock is reentrant because looking up a name in an annotation, which happens under it, may load a module.
+# The lock is reentrant because msgspec may have to import a module to resolve an annotation, and the module
+# may create decoders itself.
 _MAKING: Final = threading.RLock()
 
 
@@ -59,7 +60,7 @@ def converted(value: Any, of: Any, dec_hook: Hook | None = None) -> Any:
     """
     Return the value converted to that type, like msgspec.convert.
 
-    Raises: TypeError like decoder_of; msgspec.ValidationError. Threads: any.
+    Raises: the same TypeError as decoder_of; msgspec.ValidationError if the value does not fit. Threads: any.
     """
     decoder_of(of, dec_hook)
     return msgspec.convert(value, of, dec_hook=dec_hook)

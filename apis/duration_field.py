@@ -1,4 +1,4 @@
-"""Durations in fields, such as `30d` or `1h30m`. Unlike in Go, there are days but no fractions."""
+"""Durations in fields, such as `30d` or `1h30m`. Unlike Go's durations, they allow days but no fractions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ The type of a field: days, hours, minutes and seconds in this order, each at mos
 
 
 def timedelta_of(duration: str) -> timedelta:
-    """Return the length of a `Duration`. Raises: ValueError for anything else, such as Go's `1.5h`."""
+    """Return the length of a `Duration`. Raises: ValueError for another format, such as Go's `1.5h`."""
     parts = re.fullmatch(_FIELD, duration)
     if not parts or not duration:
         raise ValueError(

@@ -41,7 +41,9 @@ def _steps(path: str) -> list[re.Match[str]]:
     while at < len(path):
         step = _STEP.match(path, at)
         if step is None or (step["field"] and (at > 0) != path[at:].startswith(".")):
-            raise ValueError(f"{path!r} is not a path at {path[at:]!r}: write spec.containers[0].image")
+            raise ValueError(
+                f"{path!r} is no valid path from {path[at:]!r} on: write one like spec.containers[0].image"
+            )
         steps.append(step)
         at = step.end()
     if not steps:
@@ -55,7 +57,7 @@ def _evolved(whole: Any, steps: list[re.Match[str]], value: Any) -> Any:
     step, rest = steps[0], steps[1:]
     where = step.string[: step.start()] or type(whole).__name__
     if whole is None:
-        raise ValueError(f"{where} is None: set it as a whole first")
+        raise ValueError(f"{where} is None: set the whole object first")
 
     def deeper(part: Any) -> Any:
         return _evolved(part, rest, value)
@@ -88,5 +90,5 @@ def _with_entry(whole: Any, index: int, where: str, deeper: Callable[[Any], Any]
 def _with_key(whole: Any, key: str, where: str, deeper: Callable[[Any], Any]) -> Any:
     entries = dict(whole) if isinstance(whole, MapOf) else None
     if entries is None:
-        raise ValueError(f"{where} is not a map: there is no [{key!r}]")
+        raise ValueError(f"{where} is not a map, so it has no entry [{key!r}]")
     return type(whole)({**entries, key: deeper(entries.get(key))})

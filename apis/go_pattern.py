@@ -85,6 +85,4 @@ def _check_escape(text: str, same: tuple[str, ...]) -> None:
 
 def _unlike(text: str) -> ValueError:
     why = _WAYS_OUT.get(text, "leave it out")
-    return ValueError(
-        f"{text} is not the same in Python's patterns and in the server's, which are Go's: {why}"
-    )
+    return ValueError(f"{text} has another meaning in the server's Go patterns than in Python's: {why}")

@@ -1,8 +1,8 @@
 """
-Checks whether objects of a type can be changed, because all readers of a cache share one object.
+Checks whether objects of a type are immutable, because all readers of a cache share them.
 
-The type's annotations decide, and are read once per type. A part that is not known to be immutable is
-considered mutable, and so is `msgspec.Raw`, which keeps the whole response alive.
+The check reads the type's annotations once per type. A part that is not known to be immutable is considered
+mutable, and so is `msgspec.Raw`, which keeps the whole response in memory.
 """
 
 from __future__ import annotations
@@ -35,20 +35,20 @@ _PLAIN: Final = (
 )
 
 
-@cache  # every informer calls this, and a Pod has many parts
+@cache  # every informer calls this function, and a Pod has many parts
 def mutable_parts(kind: type[msgspec.Struct]) -> tuple[str, ...]:
     """
-    Return the paths of a struct type's parts that could be changed, such as `spec.tags` for a list.
+    Return the paths of a struct type's mutable parts, such as `spec.tags` for a list.
 
-    Returns: () if there are none, which means that all structs are frozen, lists are tuples, maps are
-    `FrozenMap` or `MapOf`, and parts without a shape are `JSON`.
+    Returns: () if everything is immutable: all structs are frozen, lists are tuples, maps are `FrozenMap` or
+    `MapOf`, and parts without a declared shape are `JSON`.
     """
-    # Make one call for the whole tree, because one call per struct would re-read everything nested in it.
+    # Inspect the whole tree in one call, because a call per struct would inspect nested structs again.
     return tuple(_parts(inspect.type_info(kind), "", frozenset()))
 
 
 def _struct_parts(info: inspect.StructType, path: str, outer: frozenset[type[Any]]) -> Iterator[str]:
-    """Yield the mutable parts of a struct; outer holds the enclosing structs, where recursion stops."""
+    """Yield the mutable parts of a struct. outer holds the enclosing structs, which are not visited again."""
     kind = info.cls
     if not kind.__struct_config__.frozen:
         yield path or kind.__name__

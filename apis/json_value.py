@@ -9,26 +9,27 @@ import msgspec
 
 class JSON:
     """
-    A part of an object without a declared shape: any JSON, null included.
+    A part of an object without a declared shape: any JSON, including null.
 
-    `JSON({"a": [1]})` holds the value's compact text, with sorted keys. The text has its own memory: it is
-    never a slice that keeps a whole list page alive. Values are equal if their texts are; 1 and 1.0 are not.
+    `JSON({"a": [1]})` stores the value as compact text with sorted keys. The text is always a copy, because a
+    slice would keep a whole list page in memory. Values are equal if their texts are equal; 1 and 1.0 are
+    not.
 
-    State: none that changes.
+    State: immutable.
     """
 
     __slots__ = ("_text",)
 
     def __init__(self, value: Any = None) -> None:
         """
-        Args: the value can be anything that msgspec encodes, and is not kept.
+        Encode a value. It can be anything that msgspec encodes, and is not stored itself.
 
-        Raises: TypeError for another type.
+        Raises: TypeError for a value that msgspec cannot encode.
         """
         self._text: Final = msgspec.json.encode(value, order="sorted")
 
     def value(self) -> Any:
-        """Return a new dict, list or scalar, which the caller may change. Every call decodes again."""
+        """Decode the text to a new dict, list or scalar on every call. The caller may change the result."""
         return msgspec.json.decode(self._text)
 
     def __eq__(self, other: object) -> bool:

@@ -1,11 +1,11 @@
 """
-Uses an annotation to keep fields that another version lacks.
+Keeps fields that another version lacks, in an annotation.
 
-A class names them: `kept_fields: ClassVar = ("spec.hosts",)`, spelled as on the wire. In a conversion, a
-value that the functions would not restore goes into the annotation `GROUP/kept-VERSION`. On the way back it
-is restored, unless the functions now produce something else. In that case a client has used the other version
-to change the field from which the functions make the value, and that change wins. A client can also write the
-annotation; a value that does not fit is ignored.
+A class lists these fields by their wire names: `kept_fields: ClassVar = ("spec.hosts",)`. A conversion stores
+a value that the conversion functions could not restore in the annotation `GROUP/kept-VERSION`. The conversion
+back restores the value, unless the functions now produce something else. In that case, a client has used the
+other version to change the field from which the functions compute the value, and the client's change wins. A
+client can also write the annotation; a value that does not fit is ignored.
 Follows: cluster-api util/conversion (MarshalData), differs: a change made in the meantime wins.
 """
 
@@ -26,7 +26,7 @@ _MADE, _IS = "made", "is"
 
 
 def annotation_of(kind: type[Kind]) -> str:
-    """Return the key of the annotation that keeps the fields of a version."""
+    """Return the key of the annotation that stores a version's kept fields."""
     return f"{kind.resource.group}/kept-{kind.resource.version}"
 
 
@@ -37,9 +37,9 @@ def kept_fields(kind: type[Kind]) -> tuple[str, ...]:
 
 def put_away(kind: type[Kind], obj: Document, returned: Document) -> str:
     """
-    Return the annotation's value for an object of a version; "" if nothing has to be kept.
+    Return the annotation's value for an object, or "" if no value has to be kept.
 
-    Args: returned is the object after a round trip to the other version, without the annotation.
+    Args: returned is the object after a conversion to the other version and back, without the annotation.
     """
     kept: dict[str, Any] = {}
     for path in kept_fields(kind):
@@ -50,7 +50,7 @@ def put_away(kind: type[Kind], obj: Document, returned: Document) -> str:
 
 
 def kept_values(kind: type[Kind], text: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Return the paths in an annotation, each with its entry."""
+    """Yield the paths in an annotation's text, each with its entry."""
     try:
         kept = json.loads(text)
     except (ValueError, RecursionError):
@@ -62,7 +62,7 @@ def kept_values(kind: type[Kind], text: str) -> Iterator[tuple[str, dict[str, An
 
 
 def brought_back(obj: Document, path: str, entry: dict[str, Any]) -> Document | None:
-    """Return an object with a path's kept value; None if the functions now produce a different value."""
+    """Restore a path's kept value in the object; None if the functions now produce another value."""
     if entry.get(_MADE) != _digest(_at(obj, path)):
         return None
     return _with(obj, path.split("."), entry.get(_IS, _ABSENT))

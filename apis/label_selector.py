@@ -1,4 +1,4 @@
-"""A selector in a field of an object, such as `spec.selector`, and its meaning."""
+"""Label selectors that are fields of objects, such as `spec.selector`, and the objects that they select."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ class SelectingStruct(APIStruct):
     """
     The base of meta/v1 LabelSelector: match_labels and match_expressions, all of which must hold.
 
-    If both are empty, it selects every object. If a missing selector is to select nothing in some kind, the
+    If both are empty, every object is selected. If a missing selector should select nothing in some kind, the
     kind's author has to check for that first.
     Follows: apimachinery pkg/apis/meta/v1/helpers.go (LabelSelectorAsSelector).
     """
 
     def selector(self) -> Selector:
         """
-        Return the same selector for listers.
+        Return the selector in the form that listers use.
 
         Raises: SelectorError for an operator, a key or a value that the server would refuse.
         """
@@ -43,6 +43,6 @@ class SelectingStruct(APIStruct):
         """
         Return whether an object with these labels is selected.
 
-        Raises: like selector.
+        Raises: the same SelectorError as selector.
         """
         return self.selector().matches(labels)

@@ -1,8 +1,8 @@
 """
-The parts that every object has (metadata and owner references), and the two base classes of typed views.
+The parts of every object (metadata and owner references), and the two base classes of typed views.
 
-A typed view holds the fields that we own or read. Unknown fields are skipped when decoding. Views are
-completely frozen: structs reject assignment, lists are tuples, maps are `FrozenMap` and `MapOf`.
+A typed view declares only the fields that we own or read. Decoding skips the others. Views are completely
+frozen: structs reject assignment, lists are tuples, and maps are `FrozenMap` and `MapOf`.
 Follows: apimachinery pkg/apis/meta/v1 (types.go, controller_ref.go).
 Decision: Typed views instead of dicts or generated models.
 """
@@ -26,7 +26,10 @@ V = TypeVar("V")
 
 
 class _MapType(type):
-    """The metaclass of map types. `MapOf[V]` only declares V; its instances are plain MapOf objects."""
+    """
+    The metaclass of map types. `MapOf[V]` only declares the value type V; its instances are plain MapOf
+    objects.
+    """
 
     def __instancecheck__(cls, instance: object) -> bool:
         return issubclass(type(instance), cls.__dict__.get("plain", cls))
@@ -84,7 +87,11 @@ EMPTY_MAP: Final = FrozenMap()
 class APIStruct(
     msgspec.Struct, metaclass=StructType, frozen=True, gc=False, rename=wire_name, omit_defaults=True
 ):
-    """A part of an object, in snake_case here and camelCase on the wire; StructType decides what is sent."""
+    """
+    A part of an object.
+
+    Its fields are in snake_case here and in camelCase on the wire (see StructType).
+    """
 
     def __repr__(self) -> str:
         return shown(self)
@@ -114,7 +121,7 @@ class ObjectMeta(APIStruct, omit_defaults=True):
     """"" for a cluster-scoped kind."""
 
     uid: str = ""
-    """Identifies this object; a later one with the same name has another UID."""
+    """Identifies this object. A later object with the same name has another UID."""
 
     resource_version: str = ""
     """The version of this state of the object."""
@@ -135,21 +142,21 @@ class ObjectMeta(APIStruct, omit_defaults=True):
     """No selector matches these."""
 
     owner_references: tuple[OwnerReference, ...] = ()
-    """The object is deleted when the last of its owners is."""
+    """The object is deleted when the last of its owners is deleted."""
 
     finalizers: tuple[str, ...] = ()
-    """Each of them has to be removed before the object is deleted."""
+    """The finalizers. All of them have to be removed before the object is deleted."""
 
     def __repr__(self) -> str:
         return shown(self, _without_copy(self))
 
     def __rich_repr__(self) -> list[tuple[str, Any]]:
-        """Return the parts of the repr, for tracebacks that show locals."""
+        """Return the fields and values that tracebacks with local variables show."""
         return _rich(self, _without_copy(self))
 
 
 def _without_copy(metadata: ObjectMeta) -> dict[str, Any]:
-    """Return what to show in place of kubectl's copy of the object: a Secret's copy has its values."""
+    """Return the values to show in a repr, with kubectl's copy masked, because it can be of a Secret."""
     if LAST_APPLIED not in metadata.annotations:
         return {}
     return {"annotations": FrozenMap({**metadata.annotations, LAST_APPLIED: "***"})}
@@ -172,10 +179,10 @@ class Kind(
     """
     A top-level object. The class keywords of KindType name its kind.
 
-    List items of built-in kinds have no `kind` and `apiVersion`; an object of another kind or version is not
-    decoded. The keywords create three class attributes: resource, the names on the wire; partial, whether
-    objects have fields that this type does not hold; and previous, the kind's previous version. A partial
-    view drops the annotation LAST_APPLIED, unless it sets `keeps_last_applied = True`.
+    List items of built-in kinds have no `kind` and `apiVersion`. An object of another kind or version is not
+    decoded. The keywords create three class attributes: resource contains the names on the wire; partial says
+    whether objects have fields that this type does not declare; previous is the kind's previous version. A
+    partial view drops the annotation LAST_APPLIED, unless it sets `keeps_last_applied = True`.
     """
 
     resource: ClassVar[Resource]
@@ -189,9 +196,10 @@ class Kind(
     @classmethod
     def named(cls, name: Object | str, /, *, namespace: str = "", **fields: Any) -> Self:
         """
-        Return a new object with a name, or with another object's name and namespace, and with these fields.
+        Return a new object with a name, or with another object's name and namespace, and with the given
+        fields.
 
-        Dicts and lists among the fields become the immutable maps and tuples of their types.
+        Dicts and lists in the fields become the immutable maps and tuples of the declared types.
         """
         if isinstance(name, str):
             metadata = ObjectMeta(name=name, namespace=namespace)
@@ -204,12 +212,12 @@ class Kind(
         return shown(self, _masked(self))
 
     def __rich_repr__(self) -> list[tuple[str, Any]]:
-        """Return the parts of the repr, for tracebacks that show locals."""
+        """Return the fields and values that tracebacks with local variables show."""
         return _rich(self, _masked(self))
 
 
 def _masked(obj: Kind) -> dict[str, Any]:
-    """Return what is shown in place of a Secret's fields that hold values."""
+    """Return the values to show in a repr, with a Secret's data masked."""
     if obj.resource.group_resource != "secrets":
         return {}
     fields = fields_of(type(obj)).values()
@@ -222,12 +230,12 @@ def _masked(obj: Kind) -> dict[str, Any]:
 
 
 def encodable(text: str) -> str:
-    """Return a string that JSON accepts, escaping broken characters, such as those from a subprocess."""
+    """Return a string that JSON can encode, with broken characters escaped (for example, program output)."""
     return text.encode(errors="backslashreplace").decode()
 
 
 def frozen(value: Any) -> Any:
-    """Return dicts as immutable maps and lists as tuples, recursively. Other values are unchanged."""
+    """Convert dicts to immutable maps and lists to tuples, recursively. Other values are unchanged."""
     if isinstance(value, dict):
         entries = {key: frozen(each) for key, each in value.items()}
         return (FrozenMap if all(isinstance(each, str) for each in entries.values()) else MapOf)(entries)
@@ -237,7 +245,7 @@ def frozen(value: Any) -> Any:
 
 
 class Object(Protocol):
-    """Anything with object metadata, which is what stores, informers and listers hold."""
+    """Anything with object metadata. Stores, informers and listers accept every such object."""
 
     @property
     def metadata(self) -> ObjectMeta:
@@ -260,13 +268,13 @@ def is_controlled_by(obj: Object, owner: Object) -> bool:
 
 def new_controller_ref(owner: Kind) -> OwnerReference:
     """
-    Return the owner reference that makes owner the controller of an object.
+    Return the owner reference that makes owner the object's controller.
 
     Raises: ValueError for an owner without a UID, because the server would refuse the reference.
     """
     if not owner.metadata.uid:
         what = f"{owner.resource.kind} {owner.metadata.name}"
-        raise ValueError(f"{what} has no UID: it must have been read from the server")
+        raise ValueError(f"{what} has no UID: use an object that was read from the server")
     return OwnerReference(
         api_version=owner.resource.api_version,
         kind=owner.resource.kind,
@@ -293,7 +301,7 @@ def decode_hook(kind: type, value: Any) -> Any:
 
 
 def decode_hook_of_views(kind: type, value: Any) -> Any:
-    """Do what decode_hook does, but drop LAST_APPLIED, so that no view holds kubectl's copy of the object."""
+    """Decode like decode_hook, but drop LAST_APPLIED, so that no view holds kubectl's copy of the object."""
     # Do not call decode_hook here: with four maps per object, it would cost an eighth of a first list's time.
     if kind is FrozenMap and value.__class__ is dict:
         if LAST_APPLIED in value:
@@ -321,7 +329,7 @@ def _not_a_string(entry: object) -> TypeError:
 
 def encode_hook(value: Any) -> Any:
     """
-    Return what msgspec encodes in place of a `JSON`.
+    Return the value that msgspec encodes in place of a `JSON`.
 
     Raises: NotImplementedError for other types.
     """
@@ -331,7 +339,7 @@ def encode_hook(value: Any) -> Any:
 
 
 def _made_map(value: Any) -> FrozenMap:
-    """Return the map made from null, or from a map that msgspec.convert passes through."""
+    """Return null as an empty map. Check that a map passed through by msgspec.convert holds only strings."""
     if value is None:
         return EMPTY_MAP
     if not isinstance(value, MapOf):
@@ -344,13 +352,13 @@ def _typed_map(kind: type[MapOf[Any]], value: Any) -> MapOf[Any]:
     try:
         entries = _entries_of(kind).decode(msgspec.json.encode(value, enc_hook=encode_hook))
     except msgspec.ValidationError as error:
-        raise ValueError(str(error)) from None  # msgspec does not add the path to its own errors
+        raise ValueError(str(error)) from None  # msgspec adds the path only to errors of other classes
     return value if isinstance(value, kind) else kind.__dict__.get("plain", kind)(entries)
 
 
 @cache
 def _entries_of(kind: type[MapOf[Any]]) -> msgspec.json.Decoder[dict[str, Any]]:
-    """Encode a map and decode it with its type, which takes a third of msgspec.convert's time."""
+    """Return a decoder for a map's entries. Encoding and decoding takes a third of msgspec.convert's time."""
     bounds = msgspec.Meta(min_length=kind.min_length, max_length=kind.max_length)
     values: Any = kind.values_type
     return decoder_of(Annotated[dict[str, values], bounds], decode_hook)

@@ -1,4 +1,4 @@
-"""Caches a function whose results are compared by identity: each argument always gives the same object."""
+"""Caches a function whose results are compared by identity. Equal arguments always return the same object."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def made_once(make: F) -> F:
     """
-    Like functools.cache, which can give two concurrent threads different results. Threads: any.
+    Cache a function like functools.cache, but give concurrent threads the same result. Threads: any.
 
-    make may still be called twice. Its arguments must be positional and hashable.
+    The function can still be called twice. Its arguments must be positional and hashable.
     """
     made: dict[tuple[Hashable, ...], Any] = {}
 

@@ -3,8 +3,8 @@ Objects of a kind with only their metadata.
 
     secrets = manager.lister_for(PartialObjectMetadata[Secret])
 
-The server sends only the metadata, so nothing else crosses the network or fills a cache, and a type checker
-knows that there is no spec. To read a whole object, ask the server.
+The server sends only the metadata, so that the rest uses no bandwidth and no memory, and a type checker
+reports any use of the spec. To read a whole object, request it from the server.
 Follows: apimachinery pkg/apis/meta/v1 (PartialObjectMetadata).
 """
 
@@ -27,8 +27,8 @@ class PartialObjectMetadata(Kind, Generic[K], abstract=True):
     """
     Only the metadata of a kind. `PartialObjectMetadata[Secret]` always returns the same type.
 
-    Fields: whole is the kind, and resource is the kind's resource; kind and api_version are those on the
-    wire.
+    Fields: whole is the kind's own type; resource is the kind's resource; kind and api_version are the names
+    on the wire.
     """
 
     whole: ClassVar[type[Kind]]
@@ -40,7 +40,7 @@ class PartialObjectMetadata(Kind, Generic[K], abstract=True):
 
 @made_once
 def metadata_of(kind: type[K]) -> type[PartialObjectMetadata[K]]:
-    """Return PartialObjectMetadata[kind] for a kind in a variable."""
+    """Return PartialObjectMetadata[kind]. Use this if the kind is in a variable."""
     names = kind.resource
     keywords: dict[str, Any] = {
         "group": names.group,

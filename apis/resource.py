@@ -1,4 +1,4 @@
-"""A kind's names on the wire (group, version, kind, plural and scope), and the URLs built from them."""
+"""A kind's names on the wire (group, version, kind, plural and scope), and the URLs made of them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _SHOWN: Final = 100
 
 def path_segment_errors(text: str) -> str:
     """
-    Return why a string cannot name an object, a namespace or a subresource in a path; "" if it can.
+    Return why a string cannot name an object, a namespace or a subresource in a path, or "" if it can.
 
     A gateway resolves `..`, and a server decodes `a%2Fb`. Both would address another object.
     Follows: apimachinery pkg/api/validation/path/name.go.
@@ -22,7 +22,7 @@ def path_segment_errors(text: str) -> str:
     return next((f"may not contain '{mark}'" for mark in "/%" if mark in text), "")
 
 
-# Cache the names of objects, because each name is in at least three requests.
+# Object names are cached, because each name occurs in at least three requests.
 @lru_cache(maxsize=4096)
 def _segment(text: str) -> str:
     """Raises: ValueError."""
@@ -31,7 +31,7 @@ def _segment(text: str) -> str:
     return quote(text, safe="", errors="surrogatepass")
 
 
-# A Namespace's subresources are not in that namespace.
+# The subresources of a Namespace are not objects in that namespace.
 _IN_A_NAMESPACE: Final = re.compile(r"/(?:api|apis/[^/]+)/[^/]+/namespaces/([^/]+)/(?!(?:status|finalize)$).")
 
 
@@ -50,7 +50,7 @@ class GroupVersionKind(NamedTuple):
 
     @property
     def api_version(self) -> str:
-        """`group/version`, or the bare version for the core group."""
+        """Return `group/version`, or only the version for the core group."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
     def __str__(self) -> str:
@@ -73,7 +73,7 @@ class Resource(NamedTuple):
     """The name in manifests."""
 
     namespaced: bool = True
-    """Whether the objects of the kind are in namespaces."""
+    """Whether objects of this kind are in a namespace."""
 
     singular: str = ""
     """A name that people may type."""
@@ -83,7 +83,7 @@ class Resource(NamedTuple):
 
     @property
     def api_version(self) -> str:
-        """`group/version`, or the bare version for the core group."""
+        """Return `group/version`, or only the version for the core group."""
         return self.gvk.api_version
 
     @property
@@ -93,14 +93,14 @@ class Resource(NamedTuple):
 
     @property
     def group_resource(self) -> str:
-        """`plural.group`, as error messages and CRD names spell it; the bare plural for the core group."""
+        """Return `plural.group`, as in error messages and CRD names; only the plural for the core group."""
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
     def path(self, *, namespace: str = "", name: str = "", subresource: str = "") -> str:
         """
         Return the URL path of the collection, an object or a subresource.
 
-        Args: namespace "" means all namespaces, or a cluster-scoped kind.
+        Args: namespace is "" for all namespaces, or for a cluster-scoped kind.
         Raises: ValueError for a string that would change the path.
         """
         root = f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"

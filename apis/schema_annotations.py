@@ -1,8 +1,9 @@
 """
-Annotations that tell the API server more than a field's type does: `Annotated[tuple[str, ...], LIST_SET]`.
+Annotations with information for the API server that a Python type cannot express.
 
-One field can have several. The decoder ignores them, except for a default: only the server checks them.
-crd_schema.py puts them into the schema; docs/types.md has the table.
+For example, `Annotated[tuple[str, ...], LIST_SET]`. A field can have several annotations. Only the server
+checks them; the decoder ignores all except a default. crd_schema.py puts them into the schema; docs/types.md
+has the table.
 Follows: apiextensions.k8s.io/v1 JSONSchemaProps and ValidationRule; kube-openapi pkg/validation/strfmt.
 """
 
@@ -15,10 +16,12 @@ from typing import Annotated, Any, Final, Literal
 import msgspec
 
 MARK_OF_ANY_FIELDS: Final = "x-handloop-any-fields"
-"""In a Meta's extra_json_schema, this makes the CRD omit the struct's fields. The mark is not in the CRD."""
+"""A key for a Meta's extra_json_schema. The CRD then omits the struct's fields, and the key itself."""
 
 MARK_OF_DEFAULT: Final = "x-handloop-server-default"
-"""In the same place, this puts the default into the CRD, whatever it is. The mark is not in the CRD."""
+"""
+A key for a Meta's extra_json_schema. The CRD then contains any default, even an empty one, but not the key.
+"""
 
 VALIDATIONS: Final = "x-kubernetes-validations"
 
@@ -47,23 +50,25 @@ class Rule:
     """`self` is the value that has the rule; `oldSelf` is the value before an update."""
 
     message: str = ""
-    """The message for the object's author. With message_expression, it is used only if that fails."""
+    """
+    The message for the user who writes the object. With message_expression, it is used only if that fails.
+    """
 
     message_expression: str = ""
-    """CEL that returns the message: `self.limit > 9 ? 'too many' : 'at most ten'`. It must be cheap."""
+    """A CEL expression for the message: `self.limit > 9 ? 'too many' : 'at most ten'`. It must be cheap."""
 
     reason: Reason | None = None
-    """The machine-readable reason of the refusal; FieldValueInvalid if none is given."""
+    """The machine-readable reason of the refusal. The default is FieldValueInvalid."""
 
     field_path: str = ""
-    """The field below the value that causes the error, such as `.replicas`."""
+    """The nested field that the error is about, such as `.replicas`."""
 
     optional_old_self: bool | None = None
-    """If true, a rule with oldSelf is also evaluated for new objects, where oldSelf is an optional."""
+    """If true, a rule with oldSelf is also evaluated for new objects. oldSelf is then an optional value."""
 
     def __post_init__(self) -> None:
         if not self.message and not self.message_expression:
-            raise TypeError(f"the rule {self.expression!r} has no message for the object's author")
+            raise TypeError(f"the rule {self.expression!r} has no message for the user who writes the object")
         if self.reason is not None and self.reason not in _REASONS:
             raise TypeError(f"reason={self.reason!r} is none of {', '.join(_REASONS)}")
         if self.field_path and not self.field_path.startswith((".", "[")):
@@ -87,13 +92,17 @@ def _says(**schema: Any) -> msgspec.Meta:
 
 
 LIST_SET: Final = _says(x_kubernetes_list_type="set")
-"""The annotation for a list of numbers or texts without duplicates, merged item by item."""
+"""The annotation for a list of numbers or strings without duplicates, which applies merge item by item."""
 
 LIST_ATOMIC: Final = _says(x_kubernetes_list_type="atomic")
-"""The annotation for a list that an apply replaces as a whole, as it does without any annotation."""
+"""
+The annotation for a list that an apply replaces as a whole. A list without annotations behaves the same.
+"""
 
 MAP_ATOMIC: Final = _says(x_kubernetes_map_type="atomic")
-"""The annotation for a map or a struct that an apply replaces as a whole, so one manager owns all of it."""
+"""
+The annotation for a map or struct that an apply replaces as a whole, so that one manager owns all of it.
+"""
 
 ANY_FIELDS: Final = msgspec.Meta(extra_json_schema={MARK_OF_ANY_FIELDS: True})
 """
@@ -113,7 +122,7 @@ NO_FORMAT: Final = _says(format="")
 
 
 def list_map(*keys: str) -> msgspec.Meta:
-    """Return the annotation for a list whose entries are identified by these fields, also in merges."""
+    """Return the annotation for a list whose entries are identified by these fields, also in applies."""
     schema = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": list(keys)}
     return msgspec.Meta(extra_json_schema=schema)
 
@@ -125,9 +134,9 @@ def rules(*given: Rule) -> msgspec.Meta:
 
 def property_counts(*, least: int | None = None, most: int | None = None) -> msgspec.Meta:
     """
-    Return the annotation for a struct with a required number of fields.
+    Return the annotation that limits the number of fields that are set in a struct.
 
-    A map has these bounds in its class.
+    A map declares these bounds in its class.
     """
     bounds = {"minProperties": least, "maxProperties": most}
     said = {name: bound for name, bound in bounds.items() if bound is not None}
@@ -136,9 +145,9 @@ def property_counts(*, least: int | None = None, most: int | None = None) -> msg
 
 def schema_format(name: str) -> msgspec.Meta:
     """
-    Return the annotation for a text or number in an API format: "cidr", "hostname", "uuid", "double".
+    Return the annotation for a string or number in an API format: "cidr", "hostname", "uuid", "double".
 
-    Raises: TypeError for a format that the server does not know, because it would then accept everything.
+    Raises: TypeError for a format that the server does not know, because the server would not check it.
     """
     known = (*TEXT_FORMATS, *NUMBER_FORMATS)
     if name not in known:

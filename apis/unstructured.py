@@ -33,11 +33,11 @@ _encode = msgspec.json.Encoder(enc_hook=encode_hook).encode
 
 class Unstructured(Kind, abstract=True):
     """
-    The raw bytes of one object with its metadata decoded.
+    One object as raw bytes, with only its metadata decoded.
 
-    raw is the object as the server sent it, in its own memory (never a slice that keeps a whole list page
-    alive). If evolve or with_controller changes the metadata, the object keeps the raw bytes: content and
-    to_json combine the two.
+    raw is the object as the server sent it. It is always a copy, because a slice would keep a whole list page
+    in memory. If evolve or with_controller changes the metadata, raw stays the same, and content and to_json
+    combine the two.
     """
 
     raw: bytes = b""
@@ -47,10 +47,10 @@ class Unstructured(Kind, abstract=True):
         api_version: str, kind: str, *, plural: str = "", scope: Scope = "Namespaced"
     ) -> type[Unstructured]:
         """
-        Return the type of a kind, for clients and informers. The same names give the same type.
+        Return the type of a kind, for clients and informers. The same names always return the same type.
 
-        Args: api_version is `group/version`; an empty plural means the English plural. `Discovery.kind` asks
-        the server for plural and scope.
+        Args: api_version is `group/version`. An empty plural means the English plural. To request plural and
+        scope from the server, use `Discovery.kind`.
         Raises: TypeError for names that a server does not accept.
         """
         return _type_of(api_version, kind, plural, scope)
@@ -64,7 +64,7 @@ class Unstructured(Kind, abstract=True):
     @classmethod
     def from_json(cls, raw: bytes) -> Self:
         """
-        Read an object of this kind. List items come without kind and apiVersion.
+        Decode an object of this kind. It may lack kind and apiVersion, as list items do.
 
         Raises: ValueError for another kind, or for JSON that is not an object.
         """
@@ -78,7 +78,7 @@ class Unstructured(Kind, abstract=True):
         return cls(metadata=envelope.metadata, raw=bytes(raw))
 
     def content(self) -> dict[str, Any]:
-        """Return a new dict of the whole object, which the caller may change. Every call decodes again."""
+        """Decode the whole object to a new dict on every call. The caller may change the dict."""
         names = self.resource
         content: dict[str, Any] = (
             msgspec.json.decode(self.raw)
@@ -91,7 +91,7 @@ class Unstructured(Kind, abstract=True):
         return content
 
     def to_json(self) -> bytes:
-        """Return the whole object in the form to be sent; this is raw if its metadata is unchanged."""
+        """Return the whole object as it is sent. The result is raw if the metadata was not changed."""
         if self.raw and _envelope.decode(self.raw).metadata == self.metadata:
             return self.raw
         return msgspec.json.encode(self.content())
@@ -105,7 +105,7 @@ class Unstructured(Kind, abstract=True):
 
 
 def json_of(obj: Kind) -> bytes:
-    """Return an object as it will be sent. Raises: like to_json."""
+    """Return an object as it is sent. Raises: the same ValueError as to_json."""
     if isinstance(obj, Unstructured):
         return obj.to_json()
     metadata = obj.metadata
@@ -116,7 +116,7 @@ def to_json(what: str, value: Any) -> bytes:
     """
     Return a value as JSON.
 
-    Raises: ValueError that names the value and the field, for a string with a lone surrogate, which JSON does
+    Raises: ValueError with the value and the field, if a string contains a lone surrogate, which JSON does
     not allow.
     """
     try:
@@ -124,7 +124,9 @@ def to_json(what: str, value: Any) -> bytes:
     except UnicodeEncodeError:
         where = next(_broken("", msgspec.to_builtins(value, enc_hook=encode_hook)), "")
         fix = "text.encode(errors='replace').decode() replaces it"
-        raise ValueError(f"{what}: {where} contains half of a character, a lone surrogate: {fix}") from None
+        raise ValueError(
+            f"{what}: {where} contains a lone surrogate, which is half a character: {fix}"
+        ) from None
 
 
 def _broken(path: str, value: Any) -> Iterator[str]:
@@ -143,7 +145,11 @@ def _broken(path: str, value: Any) -> Iterator[str]:
 
 
 def _changed(sent: dict[str, Any], before: ObjectMeta, after: ObjectMeta) -> dict[str, Any]:
-    """Return metadata as JSON, with the changed fields. Fields unknown to ObjectMeta are kept."""
+    """
+    Return the metadata as JSON with the changed fields.
+
+    Fields that ObjectMeta does not declare are kept.
+    """
     said = msgspec.json.decode(_encode(after))
     for field in msgspec.structs.fields(ObjectMeta):
         if getattr(before, field.name) != getattr(after, field.name):

@@ -28,7 +28,7 @@ def versions_of(kind: type[Kind]) -> list[type[Kind]]:
 
 
 def has_functions(kind: type[Kind]) -> bool:
-    """Return whether functions convert between a version and its previous one."""
+    """Return whether conversion functions connect a version to its previous version."""
     return "from_previous" in vars(kind)
 
 
@@ -39,11 +39,11 @@ def is_converted(kind: type[Kind]) -> bool:
 
 def same_fields(obj: msgspec.Struct, of: type[S], /, **changes: Any) -> S:
     """
-    Return a struct of another type, with the fields that both have, by their names on the wire.
+    Return a struct of another type with the fields that both types have, matched by their wire names.
 
-    Args: changes holds the fields that get other values.
-    Raises: msgspec.ValidationError for a value that does not fit its field in that type; TypeError for a
-    field that is required and missing.
+    Args: changes holds fields with other values.
+    Raises: msgspec.ValidationError for a value that does not fit its field in the other type; TypeError for a
+    required field that is missing.
     """
     given = msgspec.json.decode(msgspec.json.encode(obj, enc_hook=encode_hook))
     same = {

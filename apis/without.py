@@ -1,4 +1,4 @@
-"""Creates a kind without some of its fields, for programs that hold thousands of such objects."""
+"""Creates types that omit some of a kind's fields, for programs that cache thousands of its objects."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ K = TypeVar("K", bound=Kind)
 
 class Abridged(NamedTuple, Generic[K]):
     """
-    How a kind's objects are decoded: into brief, a subtype like those from `without`, unless needed whole.
+    The types to decode a kind's objects to: brief, a subtype like those from `without`, or the whole kind.
 
-    needs_whole is called with an object of the type brief. It must be pure.
+    needs_whole receives an object of the type brief, and returns whether to decode the whole object. It must
+    be pure.
     """
 
     kind: type[K]
@@ -30,15 +31,15 @@ def without(kind: type[S], *paths: str) -> type[S]:
     """
     Return a subtype of the same name that does not decode the fields at some paths, such as "spec.template".
 
-    In its objects these fields have their defaults. As with any partial view, updating such an object is
-    refused.
+    These fields have their defaults. Like any partial view, an object of the subtype cannot be used for an
+    update.
     Raises: TypeError for a path that does not exist, and for a field without a default.
     """
     known, left_out = fields_of(kind), dict[str, list[str]]()
     for path in paths:
         name, _, rest = path.partition(".")
         if name not in known or known[name].required:
-            raise TypeError(f"{kind.__name__} {no_field(known, name)}, or it has no default")
+            raise TypeError(f"{kind.__name__} {no_field(known, name)}, or the field has no default")
         left_out.setdefault(name, []).append(rest)
     body: dict[str, Any] = {"__doc__": kind.__doc__, "__module__": kind.__module__, "__annotations__": {}}
     if hasattr(kind, "partial"):

@@ -1,8 +1,9 @@
 """
 Go's values for missing fields: "", 0, false, an empty list or object.
 
-A server also converts objects that lack required fields: it removes what an applier no longer sends, and
-checks the rest in every version in which somebody owns a part (structured-merge-diff, merge/update.go).
+A server also converts objects that lack required fields. It does so during an apply, which removes fields
+that the applier no longer sends, and checks the remaining fields in every version in which a manager owns
+some (structured-merge-diff, merge/update.go).
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ _ZEROS: Final[Mapping[str, Any]] = {"string": "", "integer": 0, "number": 0, "bo
 
 
 def completed(value: Any, schema: Mapping[str, Any]) -> Any:
-    """Return a value with a zero for each required field that it lacks. value is not changed."""
+    """Return a copy of a value, with a zero value for each missing required field."""
     if isinstance(value, dict):
         parts: Mapping[str, Any] = schema.get("properties") or {}
         others: Mapping[str, Any] = schema.get("additionalProperties") or {}

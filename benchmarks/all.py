@@ -1,10 +1,11 @@
 """
-Run every benchmark with its peers; write docs/performance.md, with a table of each, and its plots.
+Runs every benchmark with its peers, and writes docs/performance.md, with each benchmark's table, and its
+plots.
 
     make bench ROUNDS=3        or        python benchmarks/all.py --rounds 3 --only queue_cycles.py start.py
 
-Some need what not every machine has: see NEEDS. Without it they are left out, and the page says so. The Go
-program of peers/client_go is built where `go` is there.
+Some benchmarks need things that not every machine has (see NEEDS). Without them they are left out, and the
+page says so. The Go program of peers/client_go is built if `go` is installed.
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ BUILD: Final = ROOT / "build/bench"
 PAGE: Final = ROOT / "docs/performance.md"
 NEEDS: Final = {
     "BENCH_KUBECONFIG": "the kubeconfig of a kube-apiserver without controllers and nodes",
-    "BENCH_PIDS": "the processes of kube-apiserver and etcd, with commas: their CPU time is counted",
-    "BENCH_GO_CONTROLLER": "Go's sample-controller, built with the flags -workers and -qps",
+    "BENCH_PIDS": "the pids of kube-apiserver and etcd, separated by commas, whose CPU time is measured",
+    "BENCH_GO_CONTROLLER": "Go's sample-controller, built with the additional flags -workers and -qps",
 }
 """Environment variables."""
 PEERS: Final = ("kubernetes", "lightkube", "kopf", "urllib3", "msgspec")
@@ -45,7 +46,7 @@ class Run(NamedTuple):
     One call of a script.
 
     Args: needs are variables that must be set. flags give an option the value of a variable that is set; the
-    other needs are the first arguments. rounds = the default, 0 = the script has none.
+    other needs are the first arguments. rounds is the default number, or 0 if the script has no rounds.
     """
 
     script: str
@@ -56,7 +57,7 @@ class Run(NamedTuple):
 
 
 class Done(NamedTuple):
-    """What came of a run: its tables, or in words why there are none."""
+    """The result of a run: its tables, or the reason why it has none."""
 
     run: Run
     tables: Sequence[Table]
@@ -65,9 +66,9 @@ class Done(NamedTuple):
 
 class Plot(NamedTuple):
     """
-    Columns of a table, as bars.
+    Columns of a table, drawn as bars.
 
-    Args: name is the file's; table begins the title of the table; unit is what the axis says.
+    Args: name is the file's name. table is the beginning of the table's title. unit is the label of the axis.
     """
 
     name: str
@@ -161,12 +162,18 @@ PLOTS: Final = (
 def main() -> None:
     """Measure, and write the page."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--rounds", type=int, help="of each script that has rounds; fewer take less time")
+    parser.add_argument(
+        "--rounds", type=int, help=("rounds of each script that has rounds; fewer rounds take less time")
+    )
     parser.add_argument("--only", nargs="*", choices=sorted({run.script for run in RUNS}))
     parser.add_argument(
-        "--page", type=Path, help="where to write the page and plots; with --only else build/bench"
+        "--page", type=Path, help="folder for the page and the plots; the default with --only is build/bench"
     )
-    parser.add_argument("--smoke", action="store_true", help="tiny sizes: what is measured means nothing")
+    parser.add_argument(
+        "--smoke",
+        action="store_true",
+        help=("tiny sizes, only to test that the script works; the figures mean nothing"),
+    )
     options = parser.parse_args()
     began_at = time.monotonic()
     machine = dict(facts())
@@ -190,7 +197,7 @@ def main() -> None:
 
 
 def built() -> dict[str, str]:
-    """What can be built here: the Go program of peers/client_go, and a Python with the image's libraries."""
+    """Build the Go program of peers/client_go, and a Python with the image's libraries, if possible."""
     image, program, go = BUILD / "image", BUILD / "client_go", shutil.which("go")
     python = str(image / "bin/python")
     venv = [sys.executable, "-m", "venv", str(image)]
@@ -292,7 +299,7 @@ def markdown(cells: Sequence[Sequence[str]]) -> list[str]:
 
 
 def drawn(plot: Plot, done: Sequence[Done], folder: Path) -> bool:
-    """Draw a plot. Returns: whether its table was measured."""
+    """Draw a plot. Returns: whether the plot's table was measured."""
     tables = [one for each in done for one in each.tables if one.title.startswith(plot.table)]
     if not tables:
         return False

@@ -1,12 +1,12 @@
 """
-Requests per second and watch fan-out of the sandbox, beside a kube-apiserver on the same machine.
+Measures requests per second and watch fan-out of the sandbox and of a kube-apiserver on the same machine.
 
     python benchmarks/api_requests.py --tls --beside KUBECONFIG --beside-pids 123,456
 
-The servers are measured in turn, phase by phase, by the same load generator, and ratios are taken round by
-round. The kubeconfig needs a token or a certificate in its text; the pids are those of kube-apiserver and
-etcd. Without --beside only the sandbox is measured. No controllers run in the sandbox, and none should in the
-cluster beside it.
+The same load generator measures the servers alternately in each phase, and ratios are computed per round. The
+kubeconfig must contain a token or a certificate as text. The pids are those of kube-apiserver and etcd.
+Without --beside, only the sandbox is measured. No controllers run in the sandbox, and none should run in the
+other cluster.
 """
 
 from __future__ import annotations
@@ -37,14 +37,18 @@ CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 KINDS = ["foos", "deployments"]
 RETRIES = 3
 CANARIES = 10
-"""One in this many objects carries the label that lists select."""
+"""One in this many objects has the label that the lists select."""
 LISTED_OBJECTS = 40_000
-"""So many objects in all are asked of each kind of list, in at least five answers."""
+"""The number of objects that are requested with each kind of list, in at least five responses."""
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One phase on one server: how many per second, the server's CPU for each, and latencies in seconds."""
+    """
+    The result of one phase on one server: the rate, the server's CPU time per item, and latencies.
+
+    Times are in seconds.
+    """
 
     rate: float
     cpu: float
@@ -53,12 +57,12 @@ class Figure:
 
 
 Results = dict[tuple[str, str], dict[str, list[Figure]]]
-"""By kind and phase, then by server, one figure a round."""
+"""The figures of each round, first by kind and phase, then by server."""
 
 
 @dataclass(slots=True)
 class Round:
-    """One server during one round: its namespace, and the answers that later phases build on."""
+    """One server during one round: its namespace, and the responses that later phases use."""
 
     server: Server
     namespace: str
@@ -76,7 +80,7 @@ class Round:
 
 
 def new_object(plural: str, number: int) -> dict[str, Any]:
-    """A Foo, or a Deployment of 4 kB, as a client sends it."""
+    """Return a Foo, or a Deployment of 4 kB, as a client sends it."""
     labels = {"app": f"app-{number:06d}", "track": "stable" if number % CANARIES else "canary"}
     metadata = {"name": f"app-{number:06d}", "labels": labels}
     if plural == "foos":
@@ -98,7 +102,7 @@ def new_object(plural: str, number: int) -> dict[str, Any]:
 
 
 def with_status(obj: dict[str, Any], number: int) -> bytes:
-    """The object with another status, as a controller writes it back."""
+    """Return the object with another status, as a controller sends it to the server."""
     if obj["kind"] == "Foo":
         status: dict[str, Any] = {"availableReplicas": number % 7 + 1}
     else:
@@ -119,7 +123,7 @@ async def create(plural: str, round_: Round) -> Lap:
 
 
 async def update_status(plural: str, round_: Round) -> Lap:
-    """PUT the status of every object, at the version it has."""
+    """PUT the status of every object, with the object's current resource version."""
     requests = [
         round_.server.request("PUT", f"{round_.item(plural, number)}/status", with_status(obj, number))
         for number, obj in enumerate(round_.answers.pop(plural))
@@ -157,7 +161,10 @@ class FanOut:
     writes: int
 
     async def __call__(self, plural: str, round_: Round) -> Lap:
-        """Change objects one after the other; latency is from the request to the event, for every watch."""
+        """
+        Change objects one after the other. A latency is the time from the request to the event, for every
+        watch.
+        """
         server = round_.server
         watches = Watches(
             server, f"{round_.path(plural)}?watch=true&resourceVersion={await newest(plural, round_)}"
@@ -184,7 +191,11 @@ class FirstState:
     watches: int
 
     async def __call__(self, plural: str, round_: Round) -> Lap:
-        """Open them all; one event is an object at a watch, latency is that of the last one of each watch."""
+        """
+        Open all watches.
+
+        An event is one object on one watch; a latency is that of a watch's last object.
+        """
         query = "watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
         watches = Watches(round_.server, f"{round_.path(plural)}?{query}")
         started = time.perf_counter()
@@ -206,7 +217,7 @@ PHASES: dict[str, Phase] = {
 
 
 async def newest(plural: str, round_: Round) -> str:
-    """The resource version a watch can begin at."""
+    """Return the resource version at which a watch can begin."""
     lap = await send(
         round_.server, [round_.server.request("GET", f"{round_.path(plural)}?limit=1")], keep=True
     )
@@ -218,7 +229,7 @@ async def measure_phase(work: Phase, plural: str, round_: Round) -> Figure:
     """One phase on one server."""
     before = cpu_seconds(round_.server)
     lap = await work(plural, round_)
-    await asyncio.sleep(0.05)  # what a server does after its last answer is part of its work
+    await asyncio.sleep(0.05)  # the work that a server does after its last response also counts
     cpu = cpu_seconds(round_.server) - before
     count = len(lap.latencies)
     ranked = sorted(lap.latencies)
@@ -228,7 +239,7 @@ async def measure_phase(work: Phase, plural: str, round_: Round) -> Figure:
 
 
 async def measure_patiently(work: Phase, plural: str, round_: Round) -> Figure:
-    """Measure again when the server gives a slow client up, as a kube-apiserver on a busy machine may."""
+    """Repeat a measurement if a busy kube-apiserver disconnects a client for being too slow."""
     for _ in range(RETRIES):
         try:
             return await measure_phase(work, plural, round_)
@@ -248,7 +259,7 @@ async def prepare(server: Server, namespaces: list[str]) -> None:
     for namespace in namespaces:
         body = json.dumps({"metadata": {"name": namespace}}).encode()
         await send(server, [server.request("POST", "/api/v1/namespaces", body)])
-    await asyncio.sleep(3)  # a definition is served a moment after it was created
+    await asyncio.sleep(3)  # a definition is served only some time after its creation
 
 
 async def measure(
@@ -280,7 +291,7 @@ async def measure(
 
 
 def table(results: Results, names: list[str]) -> dict[str, Row]:
-    """Medians, and ratios of the first server to the others taken round by round."""
+    """Return the medians, and the ratios of the first server to the others, computed per round."""
     rows: dict[str, Row] = {}
     for (plural, title), servers_figures in results.items():
         for name in names:

@@ -1,11 +1,11 @@
 """
-What a conversion webhook costs the clients of an API server, beside the version that is stored.
+Measures what a conversion webhook costs an API server's clients, compared with the stored version.
 
     python benchmarks/conversions.py --kubeconfig ~/.kube/config --objects 500 --rounds 300
 
-Makes a definition and a namespace of its own, and starts subjects/cron_jobs.py, which converts. The namespace
-stays. With --definition and --versions it measures what another program converts that runs already:
-the same objects in that group.
+The benchmark creates its own definition and namespace, and starts subjects/cron_jobs.py, which converts. The
+namespace is not deleted. With --definition and --versions, it measures the conversions of another program
+that is already running, with the same objects in that program's group.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ SPEC: Final = {
 
 
 class Served:
-    """The objects, in the version that is stored and in the one that is converted."""
+    """The objects, in the stored version and in the converted version."""
 
     def __init__(self, transport: HTTPTransport, definition: str, versions: tuple[str, str]) -> None:
         self._transport = transport
@@ -79,11 +79,11 @@ class Served:
         return msgspec.json.decode(answer.body)
 
     def apply(self, path: str, **obj: Any) -> None:
-        """Create an object, or bring it in line."""
+        """Create an object, or update it to the given content."""
         self.ask("PATCH", path, obj, fieldManager="conversions", force="true")
 
     def wait(self, ask: Callable[[], Any]) -> None:
-        """Until the server answers as it should. Raises: RuntimeError or KeyError at the deadline."""
+        """Wait until the server answers as expected. Raises: RuntimeError or KeyError at the deadline."""
         ends_at = time.monotonic() + SECONDS
         while True:
             try:
@@ -102,7 +102,7 @@ class Served:
 
     @contextmanager
     def objects(self, count: int) -> Iterator[None]:
-        """So many, in a namespace of their own."""
+        """Create this number of objects in a new namespace."""
         self.apply(
             f"/api/v1/namespaces/{NAMESPACE}", apiVersion="v1", kind="Namespace", metadata={"name": NAMESPACE}
         )
@@ -123,9 +123,9 @@ class Served:
 
     def forget(self) -> dict[str, str]:
         """
-        Have the server begin its caches anew.
+        Make the server rebuild its caches.
 
-        Returns: a query for a list as it was before, which the server can only read from etcd.
+        Returns: a query for a list in an earlier state, which the server can only read from etcd.
         """
         version = self.ask("GET", self.paths[0], limit="1")["metadata"]["resourceVersion"]
         path = f"{CRDS}/{self._definition}"
@@ -139,7 +139,11 @@ class Served:
         return {"resourceVersion": version, "resourceVersionMatch": "Exact"}
 
     def milliseconds(self, path: str, query: Mapping[str, str]) -> float:
-        """Of one GET, whose answer is read and not decoded; asked again while the server fills a cache."""
+        """
+        Return the duration of one GET, including reading the response, but not decoding it.
+
+        The request is repeated while the server fills a cache.
+        """
         while True:
             started = time.perf_counter()
             answer = self._transport.request("GET", path, query=query)
@@ -151,7 +155,7 @@ class Served:
             time.sleep(0.05)
 
     def row(self, suffix: str, rounds: int, query: Mapping[str, str] = {}) -> Row:
-        """Medians, and the difference of both, taken round by round."""
+        """Return the medians of both versions, and the median of their differences, computed per round."""
         laps = []
         for _ in range(rounds):
             stored, converted = (self.milliseconds(f"{path}{suffix}", query) for path in self.paths)
@@ -188,7 +192,9 @@ def main() -> None:
     parser.add_argument("--kubeconfig")
     parser.add_argument("--objects", type=int, default=500)
     parser.add_argument("--rounds", type=int, default=300)
-    parser.add_argument("--definition", default=OWN, help="cronjobs in another group are somebody else's")
+    parser.add_argument(
+        "--definition", default=OWN, help=("the cronjobs in another group belong to another program")
+    )
     parser.add_argument("--versions", nargs=2, default=("v1", "v1beta1"), help="the stored one, and another")
     arguments = parse(parser, objects=5, rounds=2)
     with closing(HTTPTransport(load_config(kubeconfig=arguments.kubeconfig))) as transport:
@@ -207,12 +213,12 @@ def measured(served: Served, arguments: argparse.Namespace) -> dict[str, Row]:
     lists = max(1, arguments.rounds // 10)
     served.wait_lists()
     with served.objects(arguments.objects):
-        # the certificate may be on its way, and the server begins its caches anew
+        # The new certificate may not have arrived yet, and the server rebuilds its caches.
         served.wait(partial(served.ask, "GET", f"{served.paths[1]}/hello-0"))
         served.wait_lists()
         rows = {"GET": served.row("/hello-0", arguments.rounds)}
         rows["LIST, from the server's cache"] = served.row("", lists)
-        if not arguments.smoke:  # a sandbox has no list of the past
+        if not arguments.smoke:  # a sandbox cannot list a past state
             rows["LIST, from etcd"] = served.row("", lists, served.forget())
     return rows
 

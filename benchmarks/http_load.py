@@ -1,8 +1,9 @@
 """
-A load generator for HTTP/1.1: raw requests over connections that stay open, each answer awaited in turn.
+A load generator for HTTP/1.1. It sends raw requests over open connections, and awaits each response in turn.
 
-All requests are made beforehand, and answers are not decoded: only the server is measured. It
-runs on one thread, TLS or not; if the server is faster than the generator, the server's CPU time shows it.
+All requests are encoded beforehand, and responses are not decoded, so that only the server is measured. It
+runs on one thread, with or without TLS. If the server is faster than the generator, use the server's CPU
+time.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _LENGTH: Final = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 
 @dataclass(slots=True)
 class Lap:
-    """What a batch of requests took; times are of the monotonic clock, in the order of the requests."""
+    """The duration of a batch of requests. Times are of the monotonic clock, in the order of the requests."""
 
     seconds: float = 0.0
     sent: list[float] = field(default_factory=list)
@@ -33,7 +34,7 @@ class Lap:
 
 
 class _Requests(asyncio.Protocol):
-    """Sends the requests of a shared iterator, one after the other; done is set when there are no more."""
+    """Sends the requests of a shared iterator one after the other. done is set after the last one."""
 
     def __init__(self, requests: Iterator[bytes], lap: Lap, *, keep: bool) -> None:
         self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -47,7 +48,7 @@ class _Requests(asyncio.Protocol):
         self._sent_at = 0.0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Remember the socket; start() sends the first request."""
+        """Store the transport. start() sends the first request."""
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
 
@@ -74,7 +75,7 @@ class _Requests(asyncio.Protocol):
         self._transport.write(request)
 
     def data_received(self, data: bytes) -> None:
-        """Go on with the next request when the answer is whole."""
+        """Send the next request when the response is complete."""
         self._parts.append(data)
         self._size += len(data)
         if self._expected is None and not self._read_head():
@@ -154,13 +155,13 @@ class _Watch(asyncio.Protocol):
             self.reached.set_result(None)
 
     def _lines(self, data: bytes) -> int:
-        """How many lines end in this block, without the framing of the chunks."""
+        """Return the number of lines that end in this block, without the chunks' framing."""
         data = self._buffer + data if self._buffer else data
         position = lines = 0
         while position < len(data):
             if self._left:
                 end = min(position + self._left, len(data))
-                # the last two bytes of what is left are the chunk's own line end
+                # the last two of the remaining bytes are the chunk's own line end
                 lines += data.count(b"\n", position, max(position, min(end, position + self._left - 2)))
                 self._left -= end - position
                 position = end
@@ -183,21 +184,25 @@ class Watches:
         self._open: list[_Watch] = []
 
     async def open(self, count: int, lines: int) -> asyncio.Future[list[None]]:
-        """Connect so many; returns, when each has its answer's head, a future of this many lines on each."""
+        """
+        Open this number of watches, and wait until all response heads have arrived.
+
+        Returns: a future that is done when each watch has received this many lines.
+        """
         request = self._server.request("GET", self._path)
         self._open = [await _connect(self._server, lambda: _Watch(request, lines)) for _ in range(count)]
         await asyncio.gather(*(watch.opened for watch in self._open))
         return asyncio.gather(*(watch.reached for watch in self._open))
 
     def close(self) -> list[list[float]]:
-        """Close every connection; returns when the lines came, by watch."""
+        """Close every connection. Returns: the times at which the lines arrived, by watch."""
         for watch in self._open:
             watch.close()
         return [watch.arrivals for watch in self._open]
 
 
 async def send(server: Server, requests: Sequence[bytes], *, connections: int = 4, keep: bool = False) -> Lap:
-    """Send the requests over some connections, which are opened before the time is taken."""
+    """Send the requests over some connections, which are opened before the measurement."""
     lap = Lap()
     pending = iter(requests)
     senders = [

@@ -1,10 +1,10 @@
 """
-From the moment at which a watch event leaves a server until the handler runs: handloop and client-go in turn.
+Measures how long watch events take from the server to the handler, in handloop and client-go alternately.
 
     python benchmarks/latency.py --client-go BINARY --rate 200 --workers 4 --events 2000 --rounds 3
 
-Each event leaves alone. The handler adds a key to a workqueue, whose workers compute for half a millisecond
-and then wait as long. BINARY is the program of peers/client_go.
+Each event is sent alone. The handler adds a key to a workqueue, whose workers compute for half a millisecond
+and then wait for as long. BINARY is the program of peers/client_go.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ OBJECTS = 1000
 
 
 def delays(command: list[str], rate: float, events: int, workers: int) -> list[float]:
-    """The milliseconds of each event, over a server of its own: a stamp is made while an event leaves."""
+    """Return each event's delay in milliseconds. A new server stamps the events as it sends them."""
     serve = [sys.executable, str(HERE / "load_server.py"), f"--objects={OBJECTS}", f"--events={events}"]
     serve += [f"--pause-us={1e6 / rate}", "--stamp"]
     server = subprocess.Popen(serve, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)

@@ -1,8 +1,8 @@
 """
-The cost of the live page for a watch event: no viewer, one viewer; in turn, in one run.
+Measures the live page's cost for a watch event, without a viewer and with one, alternately in one run.
 
-Without a viewer each step is one test. That costs less than such a run can show, so the test is timed alone:
-twelve of them are an upper bound of the cost of an event.
+Without a viewer, each step costs one test. That is less than a run can measure, so the test is timed
+separately: twelve tests are an upper bound of the cost for an event.
 
     python benchmarks/live_page.py --events 30000 --rounds 15
 """
@@ -29,7 +29,7 @@ PROGRAMS = {"nobody looks": "handloop_informer.py", "one viewer": "viewed_inform
 
 
 def test_microseconds() -> float:
-    """What one `if TRACE.on` takes, the loop around it taken off."""
+    """Return the duration of one `if TRACE.on`, without that of the loop around it."""
     names = {"TRACE": TRACE}
     tests, nothing = (
         min(timeit.repeat(code, globals=names, number=LOOPS, repeat=9))
@@ -51,7 +51,7 @@ def main() -> None:
     rows: dict[str, Row] = {}
     for name, rounds in results.items():
         ratios = [one["event us"] / other["event us"] for one, other in zip(rounds, base, strict=True)]
-        # of a single round there are none
+        # quartiles need at least two values
         low, middle, high = statistics.quantiles(ratios if ratios[1:] else ratios * 2, n=4)
         event = statistics.median(one["event us"] for one in rounds)
         rows[name] = {"event us": event, "ratio": middle, "quartile 1": low, "quartile 3": high}

@@ -3,13 +3,13 @@ A load generator: a loopback API server that sends pre-serialised 4 kB Deploymen
 
     python benchmarks/load_server.py --objects 10000 --events 50000
 
-prints its port and serves until its standard input is closed. With --stream it also serves streamed lists
-(sendInitialEvents), otherwise it refuses them. Nothing is encoded while others are measured: lists are joined
-once per page size, and the watch is made of bytes that are ready to be sent.
+The server prints its port, and serves until its standard input is closed. With --stream it also serves
+streamed lists (sendInitialEvents); otherwise it refuses them. It encodes nothing during a measurement: lists
+are joined once per page size, and the watch consists of bytes that are ready to be sent.
 
-As from a kube-apiserver each watch event is an HTTP chunk of its own. Bursts of 64 events leave at once; with
---pause-us each event leaves alone, that many microseconds after the one before it, and wakes the client. With
---stamp its object's generation is the nanosecond at which it leaves, as time.time_ns() counts.
+As with a kube-apiserver, each watch event is a separate HTTP chunk. Events are sent in bursts of 64. With
+--pause-us, each event is sent alone, that many microseconds after the previous one, and wakes the client.
+With --stamp, its object's generation is the time at which it is sent, in nanoseconds of time.time_ns().
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ OBJECT_BYTES = 4096
 NAMESPACES = 10
 EVENTS_PER_BURST = 64
 UNSTAMPED = 10**18
-"""A generation in as many digits as a stamp has."""
+"""A generation with as many digits as a time stamp."""
 
 
 def deployment(number: int, resource_version: int, *, generation: int = 3) -> dict[str, Any]:
-    """A Deployment as a cluster has them, padded to 4 kB with the annotation that kubectl apply leaves."""
+    """Return a realistic Deployment, padded to 4 kB with the annotation that kubectl apply writes."""
     name, namespace = f"app-{number:06d}", f"team-{number % NAMESPACES}"
     labels = {"app.kubernetes.io/name": name, "app.kubernetes.io/managed-by": "helm", "team": namespace}
     obj: dict[str, Any] = {
@@ -136,7 +136,7 @@ def _encode(value: object) -> bytes:
 
 
 class Load:
-    """The objects and the answers made of them, each made once."""
+    """The objects, and the responses with them. Each response is built once."""
 
     def __init__(
         self,
@@ -165,7 +165,7 @@ class Load:
         return head + b',"items":[' + b",".join(self._items[start:end]) + b"]}"
 
     def lines(self) -> list[bytes]:
-        """The watch: MODIFIED events over all objects in turn."""
+        """Return the events of the watch: MODIFIED for all objects in turn."""
         generation = UNSTAMPED if self.stamp else 3
         bodies = (
             _encode(deployment(event % self.objects, self.objects + event + 1, generation=generation))
@@ -175,12 +175,12 @@ class Load:
 
     @lru_cache(maxsize=1)  # noqa: B019 - the same
     def changes(self) -> list[bytes]:
-        """The watch as it is sent: in bursts, or event by event where there is a pause between them."""
+        """Return the watch as it is sent: in bursts, or in single events if there is a pause between them."""
         return _bursts(self.lines(), 1 if self.pause_seconds else EVENTS_PER_BURST)
 
     @lru_cache(maxsize=1)  # noqa: B019 - the same
     def initial(self) -> list[bytes]:
-        """A streamed list: ADDED events of all objects and the bookmark that ends it."""
+        """Return a streamed list: ADDED events for all objects, and the bookmark that ends the list."""
         metadata = {
             "resourceVersion": str(self.objects),
             "annotations": {"k8s.io/initial-events-end": "true"},
@@ -195,13 +195,13 @@ def _line(event_type: bytes, body: bytes) -> bytes:
 
 
 def _bursts(lines: list[bytes], size: int) -> list[bytes]:
-    """Each line as an HTTP chunk, this many at a time."""
+    """Return the lines as HTTP chunks, in groups of this size."""
     chunks = [b"%x\r\n%b\r\n" % (len(line), line) for line in lines]
     return [b"".join(chunks[at : at + size]) for at in range(0, len(chunks), size)]
 
 
 def _serve(connection: socket.socket, load: Load) -> None:
-    """Answer requests on one connection until it closes."""
+    """Answer the requests on one connection until the client closes it."""
     with connection, connection.makefile("rb") as reader:
         while line := reader.readline():
             while reader.readline() not in (b"\r\n", b""):
@@ -211,7 +211,8 @@ def _serve(connection: socket.socket, load: Load) -> None:
             if not url.path.endswith("/deployments"):
                 _answer(connection, 404, _status(404, "NotFound"))
             elif "sendInitialEvents" in query and not load.stream:
-                # subjects that are compared list in pages: it is about the client, not two ways to ask
+                # All subjects list in pages, so that the benchmark compares clients and not two ways of
+                # listing.
                 _answer(connection, 422, _status(422, "Invalid"))
             elif query.get("watch") in ("true", "True", "1"):
                 if "sendInitialEvents" in query:
@@ -236,7 +237,7 @@ def _answer(connection: socket.socket, status: int, body: bytes) -> None:
 def _watch(
     connection: socket.socket, bursts: list[bytes], pause_seconds: float = 0, *, stamp: bool = False
 ) -> None:
-    """All events, as fast as the socket takes them or with pauses, then silence until the client goes."""
+    """Send all events, as fast as possible or with pauses, and then nothing until the client disconnects."""
     connection.sendall(
         b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
     )
@@ -262,7 +263,7 @@ def main() -> None:
     parser.add_argument("--events", type=int, default=50_000)
     parser.add_argument("--stream", action="store_true", help="serve streamed lists, too")
     parser.add_argument("--pause-us", type=float, default=0, help="send each event alone, after a pause")
-    parser.add_argument("--stamp", action="store_true", help="write into each object when its event leaves")
+    parser.add_argument("--stamp", action="store_true", help="write the send time into each object")
     options = parser.parse_args()
     load = Load(
         options.objects,

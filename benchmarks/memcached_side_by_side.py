@@ -1,11 +1,11 @@
 """
-The Memcached of the tutorials, on handloop and on kopf: requests, restarts, lost watches, a foreign object.
+Compares the tutorials' Memcached on handloop and on kopf: requests, restarts, lost watches, a foreign object.
 
     python benchmarks/memcached_side_by_side.py
 
-Each operator is a process of its own, with a sandbox of its own, whose pods take a few seconds to come up.
-The requests are those that the sandbox was asked for: reads, watches and writes of objects. Reviews of the
-operator's own rights and documents of the server are not counted.
+Each operator runs in its own process, with its own sandbox, whose pods take a few seconds to become ready.
+The requests are those that the sandbox receives: reads, watches and writes of objects. Reviews of the
+operator's own permissions and requests for the server's documents are not counted.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ STEP_LIMIT_SECONDS: Final = 60.0
 
 
 def lines(path: Path) -> int:
-    """How many lines a file has beside imports, docstrings, comments and empty ones."""
+    """Return the number of lines in a file, without imports, docstrings, comments and empty lines."""
     text = path.read_text(encoding="utf-8")
     left_out: set[int] = set()
     for node in ast.walk(ast.parse(text)):
@@ -90,7 +90,7 @@ FILES: Final[dict[str, tuple[Path, ...]]] = {
 
 
 class Stage:
-    """A sandbox with one operator on it; the script looks at it as an administrator does."""
+    """A sandbox with one operator. The script reads the sandbox's state as an administrator."""
 
     def __init__(self, sandbox: Sandbox, operator: str, folder: Path) -> None:
         self.sandbox = sandbox
@@ -103,7 +103,7 @@ class Stage:
         self._log = (folder / "log").open("wb")
 
     def install(self) -> None:
-        """Define Memcacheds, and wait until they are served."""
+        """Install the Memcached definition, and wait until it is served."""
         definition = json.dumps(custom_resource_definition(Memcached)).encode()
         headers = {"Content-Type": "application/json", "User-Agent": US}
         self.sandbox.transport().request("POST", CRDS, headers=headers, body=definition)
@@ -117,7 +117,7 @@ class Stage:
         return True
 
     def start(self) -> None:
-        """Start the operator, and wait until it follows Memcacheds."""
+        """Start the operator, and wait until it watches Memcacheds."""
         before = len(self.asked())
         self._process = subprocess.Popen(
             [sys.executable, *OPERATORS[self._operator]],
@@ -137,7 +137,7 @@ class Stage:
             self._process = None
 
     def asked(self) -> list[RequestAttributes]:
-        """What the operator has asked for so far."""
+        """Return the operator's requests so far."""
         return [one for one in self._trace.asked() if not one.user_agent.startswith(US)]
 
     def find(self, kind: type[Kind]) -> Any:
@@ -148,7 +148,7 @@ class Stage:
             return None
 
     def delete(self, kind: type[Kind]) -> None:
-        """Begin to delete the object of our name."""
+        """Begin to delete our object of this kind."""
         self.client.resource(kind).delete(NAME, namespace=NAMESPACE)
 
     def delete_deployment(self) -> str:
@@ -158,7 +158,7 @@ class Stage:
         return uid
 
     def is_ready(self, size: int) -> bool:
-        """Whether the status names that many nodes, all of them there, and shows that they are available."""
+        """Return whether the status names that many existing nodes and shows them as available."""
         found = self.find(Memcached)
         available = find_condition(found.status.conditions, "Available")
         pods = self.client.resource(Pod).list(NAMESPACE).items
@@ -173,7 +173,7 @@ class Stage:
 
     @contextmanager
     def counted(self) -> Iterator[Counter[str]]:
-        """The requests of the operator during the block, by verb and resource."""
+        """Count the operator's requests during the block, by verb and resource."""
         before = len(self.asked())
         counts: Counter[str] = Counter()
         yield counts
@@ -186,7 +186,11 @@ def is_watch_of(one: RequestAttributes, resource: str) -> bool:
 
 
 def until(look: Callable[[], object], limit_seconds: float = STEP_LIMIT_SECONDS) -> float | None:
-    """Wait for something to be true. Returns: the seconds it took, None where the limit came first."""
+    """
+    Wait until a condition is true.
+
+    Returns: the seconds until then, or None if the limit was reached first.
+    """
     began = time.monotonic()
     while time.monotonic() - began < limit_seconds:
         if look():
@@ -201,7 +205,7 @@ def seconds(taken: float | None) -> str:
 
 
 def requests(counts: Counter[str]) -> str:
-    """`3: create deployments 1, patch memcacheds 2; and 1 for Events`: reads and watches included."""
+    """Format requests as `3: create deployments 1, patch memcacheds 2; and 1 for Events`."""
     others = {name: count for name, count in counts.items() if not name.endswith(" events")}
     events = counts.total() - sum(others.values())
     told = ", ".join(f"{name} {count}" for name, count in sorted(others.items()))
@@ -210,7 +214,7 @@ def requests(counts: Counter[str]) -> str:
 
 
 def measure(stage: Stage, idle_seconds: float) -> Iterator[tuple[str, str]]:
-    """One operator through its life. Yields: a row of the table after each step."""
+    """Run one operator through all steps. Yields: a row of the table after each step."""
     memcacheds = stage.client.resource(Memcached)
     stage.start()
     with stage.counted() as counts:
@@ -244,7 +248,7 @@ def is_write(name: str) -> bool:
 
 
 def lost(stage: Stage) -> Iterator[tuple[str, str]]:
-    """The Deployment is deleted: in sight of the operator, behind its back, and while nothing can be read."""
+    """Delete the Deployment while the operator watches, is down, or can neither list nor watch."""
     uid = stage.delete_deployment()
     yield "Deployment deleted: until it is recreated", seconds(until(lambda: replaced(stage, uid)))
     until(lambda: stage.is_ready(5))
@@ -273,8 +277,8 @@ def cut_off(stage: Stage, *, forget: bool) -> float | None:
     """
     Delete the Deployment while the operator can neither list nor watch.
 
-    Args: with forget no watch can begin before the deletion any more, as after a compaction of etcd.
-    Returns: the seconds from its end until there is another.
+    Args: with forget, no watch can begin before the deletion, as after a compaction of etcd.
+    Returns: the seconds from the end of this time until a new Deployment exists.
     """
     for agent in {one.user_agent for one in stage.asked()}:
         stage.sandbox.faults.error(503, verbs=("list", "watch"), user_agent=agent)
@@ -289,7 +293,7 @@ def cut_off(stage: Stage, *, forget: bool) -> float | None:
 
 
 def foreign(stage: Stage, idle_seconds: float) -> Iterator[tuple[str, str]]:
-    """A foreign Deployment has the name that ours would get."""
+    """Create a foreign Deployment with the name that ours would have."""
     stage.delete(Memcached)
     yield "deletion: until everything is gone", seconds(until(lambda: not stage.find(Memcached)))
     until(lambda: not stage.find(Deployment))

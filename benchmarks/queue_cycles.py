@@ -1,10 +1,10 @@
 """
-add, get, done with 1 and 4 threads, beside the standard library's queue; add of a key that waits; add_after.
+Measures add, get and done with 1 and 4 threads, add of a waiting key, and add_after.
 
     python benchmarks/queue_cycles.py --items 200000 --rounds 5
 
-Each thread adds keys of its own and takes any others; the standard library's queue neither joins equal
-keys nor keeps a key to one worker, so it does less for its time.
+Each thread adds its own keys and gets any keys. The standard library's queue is measured, too. It neither
+merges equal keys nor limits a key to one worker, so it does less work in its time.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ Delaying = RateLimitingQueue[ObjectName] | PriorityQueue[ObjectName]
 
 
 def keys(thread: int, count: int) -> list[ObjectName]:
-    """Keys that no other thread adds: a key that two threads add may be delivered once for both."""
+    """Return keys for one thread, because a key that two threads add can be delivered once for both."""
     return [ObjectName("default", f"{thread}-{number}") for number in range(count)]
 
 
 def cycle_ours(subject: Subject, mine: list[ObjectName]) -> None:
-    """One add, one get, one done for each key."""
+    """Run one add, one get and one done for each key."""
     add, get, done = subject.add, subject.get, subject.done
     for key in mine:
         add(key)
@@ -60,7 +60,7 @@ def cycle_standard(subject: queue.Queue[ObjectName], mine: list[ObjectName]) -> 
 
 
 def ours(make: Callable[[], Subject]) -> Callable[[list[list[ObjectName]]], float]:
-    """Measures one of our queues: seconds for all threads' keys."""
+    """Measure one of our queues. Returns: the seconds for the keys of all threads."""
 
     def run(shares: list[list[ObjectName]]) -> float:
         subject = make()
@@ -78,7 +78,7 @@ def standard(shares: list[list[ObjectName]]) -> float:
 
 
 def timed(work: Callable[[list[ObjectName]], None], shares: list[list[ObjectName]]) -> float:
-    """Wall seconds until every thread is through its share."""
+    """Return the wall-clock seconds until every thread has processed its keys."""
     threads = [threading.Thread(target=work, args=(share,)) for share in shares]
     began = time.perf_counter()
     for thread in threads:
@@ -89,7 +89,7 @@ def timed(work: Callable[[list[ObjectName]], None], shares: list[list[ObjectName
 
 
 def add_known_us(subject: Subject, items: int) -> float:
-    """Microseconds of an add of a key that waits already, as of a handler whose worker is behind."""
+    """Return the microseconds of adding a waiting key, as a handler does when its worker is behind."""
     waiting = keys(0, 100)
     subject.add_all(waiting)
     add, again = subject.add, waiting * (items // len(waiting))
@@ -100,7 +100,7 @@ def add_known_us(subject: Subject, items: int) -> float:
 
 
 def add_after_us(subject: Delaying, waiting: int) -> float:
-    """Microseconds of an add_after beside this many items that wait for their time."""
+    """Return the microseconds of an add_after while this many items wait for their time."""
     chance = random.Random(waiting)
     for key in keys(0, waiting):
         subject.add_after(key, chance.uniform(1000, 2000))
@@ -131,7 +131,7 @@ SUBJECTS = {"queue.Queue": standard, **{name: ours(make) for name, make in MAKE.
 
 
 def measure(options: argparse.Namespace) -> dict[str, Row]:
-    """All subjects in turn; medians, and ratios taken round by round."""
+    """Measure all subjects alternately. Returns: medians, and ratios computed per round."""
     found: dict[str, dict[str, list[float]]] = {name: {} for name in SUBJECTS}
     for _ in range(options.rounds):
         for threads in THREADS:

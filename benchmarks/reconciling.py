@@ -1,12 +1,13 @@
 """
-Owners into Deployments on a kube-apiserver that runs already: handloop and its peers, in turns.
+Measures how fast owners get their Deployments on a running kube-apiserver: handloop and its peers,
+alternately.
 
     python benchmarks/reconciling.py KUBECONFIG --go BINARY --owners 1000 --workers 2 4 --rounds 3
 
-Foos go to handloop and to Go's sample-controller, MyApps to handloop and to kopf. The cluster should have
-neither a controller manager nor nodes: they would share the machine. BINARY is sample-controller, built with
-two more flags: -workers, and -qps for the client's limit (-1 = none). All owners are there when a program
-starts. A round ends once all Deployments are there and the program is at rest.
+Foos are reconciled by handloop and by Go's sample-controller, MyApps by handloop and by kopf. The cluster
+should have neither a controller manager nor nodes, because they would use the same machine. BINARY is
+sample-controller, built with two more flags: -workers, and -qps for the client's limit (-1 means none). All
+owners exist before a program starts. A round ends once all Deployments exist and the program is idle.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ QUIET_SECONDS = 1.5
 
 
 class Owner(NamedTuple):
-    """What is reconciled: new makes the object of a number."""
+    """A kind that is reconciled. new creates the object with a number."""
 
     type: type[Kind]
     path: str
@@ -57,7 +58,7 @@ MYAPP = Owner(MyApp, MYAPPS.format(NAMESPACE), app)
 
 
 class Server:
-    """The kube-apiserver, with the owners of a round."""
+    """The kube-apiserver, with the owners of one round."""
 
     def __init__(self, kubeconfig: Path, count: int) -> None:
         self._transport = HTTPTransport(load_config(kubeconfig=str(kubeconfig)))
@@ -68,7 +69,7 @@ class Server:
         time.sleep(QUIET_SECONDS)
 
     def clear(self) -> None:
-        """Delete the owners, and what was made for them."""
+        """Delete the owners, and the objects that were created for them."""
         for path in (FOO.path, MYAPP.path, DEPLOYMENTS, SERVICES, AUTOSCALERS, EVENTS):
             self._send("DELETE", path)
 
@@ -97,7 +98,7 @@ class Server:
 
 
 def measure(server: Server, owner: Owner, command: list[str], count: int) -> dict[str, float]:
-    """One program over all owners. Raises: RuntimeError when it ends by itself."""
+    """Run one program until all owners are reconciled. Raises: RuntimeError if the program ends early."""
     server.renew(owner)
     began = time.monotonic()
     process = subprocess.Popen(
@@ -126,7 +127,7 @@ def measure(server: Server, owner: Owner, command: list[str], count: int) -> dic
 
 
 def wait_for_rest(pid: int) -> float:
-    """The CPU seconds of a process, once it takes less than a fiftieth of a core for a while."""
+    """Wait until a process uses less than a fiftieth of a core for some time. Returns: its CPU seconds."""
     cpu = cpu_seconds_of(pid)
     while True:
         time.sleep(QUIET_SECONDS)
@@ -151,7 +152,7 @@ def programs(options: argparse.Namespace) -> dict[str, tuple[Owner, list[str]]]:
 
 
 def handloop(controller: str, workers: int, options: argparse.Namespace) -> list[str]:
-    """The program with one controller, and without a limit of requests."""
+    """Return the command for our program with one controller and without a request limit."""
     return [
         *(sys.executable, "-m", "controller", f"--kubeconfig={options.kubeconfig}", "--kube-api-qps=0"),
         *("--metrics-bind-address=0", "--health-probe-bind-address=0"),
@@ -172,7 +173,9 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser()
     parser.add_argument("kubeconfig", type=Path)
-    parser.add_argument("--go", type=Path, help="sample-controller, with the flags -workers and -qps")
+    parser.add_argument(
+        "--go", type=Path, help=("sample-controller, built with the additional flags -workers and -qps")
+    )
     parser.add_argument("--owners", type=int, default=1000)
     parser.add_argument("--workers", type=int, nargs="*", default=[2, 4])
     parser.add_argument("--rounds", type=int, default=3)
@@ -183,7 +186,7 @@ def main() -> None:
         for subject, (owner, command) in programs(options).items():
             rounds.setdefault(subject, []).append(measure(server, owner, command, options.owners))
         print(f"round {number + 1} of {options.rounds} done", file=sys.stderr)
-    server.clear()  # what is left would be work for the next program
+    server.clear()  # remaining objects would be work for the next program
     title = "Owners into Deployments on a kube-apiserver"
     setting = (
         f"{options.owners} owners, medians of {options.rounds} rounds. CPU time includes the process's start."

@@ -1,10 +1,11 @@
 """
-Memory of an informer after its first list and after those that follow, as ratios.
+Measures an informer's memory after its first list and after later lists, as ratios.
 
     python benchmarks/relists.py --objects 20000 --relists 10
 
-The load generator serves the lists over loopback. Each subject runs in a process of its own: an informer with
-one handler, whose watches expire. After every list it waits until the handler got every object.
+The load generator serves the lists over loopback. Each subject runs in its own process: an informer with one
+handler, whose watches expire. After every list, the benchmark waits until the handler has received every
+object.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ class ImpatientClock(RealClock):
 
 
 class ExpiringWatch:
-    """Brings a streamed list, if it is one; then nothing happens until it expires."""
+    """Reads a streamed list, if the watch has one, and then returns no events until it expires."""
 
     def __init__(self, watch: Watch[Deployment], expire: threading.Event, *, lists: bool) -> None:
         self.close = watch.close
@@ -85,7 +86,7 @@ class ExpiringWatch:
 
 
 class ExpiringListWatch(ListWatch[Deployment]):
-    """A server's Deployments; each list by pages has a new version of every changing-th, 0 = none."""
+    """A server's Deployments. In each paged list, every changing-th one has a new version (0: none has)."""
 
     def __init__(self, port: int, *, stream: bool, changing: int, all_fields: bool) -> None:
         api = Client(HTTPTransport(ClientConfig(host=f"http://127.0.0.1:{port}")))
@@ -111,7 +112,7 @@ class ExpiringListWatch(ListWatch[Deployment]):
 
 
 def resident() -> Memory:
-    """Resident bytes of this process after a collection, and their peak since the last call."""
+    """Return this process's resident bytes after a garbage collection, and their peak since the last call."""
     gc.collect()
     status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
     Path("/proc/self/clear_refs").write_text("5")
@@ -121,7 +122,7 @@ def resident() -> Memory:
 
 
 def measure(source: ExpiringListWatch, objects: int, relists: int) -> list[Memory]:
-    """Memory before anything, after the first list, and after each of relists more."""
+    """Return the memory at the start, after the first list, and after each of the later lists."""
     told, all_told = 0, threading.Event()
 
     def tell(_obj: Deployment) -> None:
@@ -148,7 +149,7 @@ def measure(source: ExpiringListWatch, objects: int, relists: int) -> list[Memor
 
 
 def run(arguments: list[str], objects: int, relists: int) -> list[Memory]:
-    """One subject and a server for it, each in a process of its own."""
+    """Run one subject and its server, each in its own process."""
     counts = ["--objects", str(objects)]
     server = subprocess.Popen(
         [sys.executable, str(HERE / "load_server.py"), *counts, "--events", "0", "--stream"],
@@ -170,7 +171,7 @@ def run(arguments: list[str], objects: int, relists: int) -> list[Memory]:
 
 
 def row(memory: list[Memory]) -> Row:
-    """The growth by the first list, and that of later ones in terms of it."""
+    """Return the growth from the first list, and the growth from later lists relative to it."""
     base = memory[0]["now"]
     first, *later = (entry["now"] - base for entry in memory[1:])
     peak = max(entry["peak"] - base for entry in memory[2:])

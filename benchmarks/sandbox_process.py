@@ -1,8 +1,8 @@
 """
-A sandbox in a process of its own, as a server to be measured.
+Runs a sandbox in its own process, as a server to be measured.
 
-Prints its kubeconfig as one JSON string and serves until its standard input is closed. Nothing moves by
-itself: only the API is measured.
+The script prints the kubeconfig as one JSON string, and serves until its standard input is closed. The
+sandbox's controllers do not run, so that only the API is measured.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How long a sandbox takes from nothing to answering, in processes of their own and again in the same one."""
+"""Measures how long a sandbox takes until it answers, in new processes and repeatedly in the same one."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ with tempfile.TemporaryDirectory() as name:
 
 
 def main() -> None:
-    """Measure and print: medians in milliseconds, of the wall clock and of the processor."""
+    """Measure, and print medians in milliseconds of wall-clock time and of CPU time."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--rounds", type=int, default=7)
     options = parse(parser, rounds=1)

@@ -1,4 +1,4 @@
-"""The servers that are measured: a sandbox in a process of its own, a kube-apiserver that runs already."""
+"""The servers that are measured: a sandbox in its own process, and a running kube-apiserver."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ import yaml
 
 HERE = Path(__file__).parent
 ENVIRONMENT = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
-"""Of programs that are measured: they find their bytecode, as in an image, from the second start on."""
+"""The environment of measured programs. As in an image, they find their bytecode from the second start on."""
 
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """Where to send requests, and the processes whose CPU time is the server's."""
+    """The address for requests, and the processes whose CPU time counts as the server's."""
 
     name: str
     url: str
@@ -55,13 +55,13 @@ class Server:
 
 
 def cpu_seconds_of(pid: int) -> float:
-    """User and system time of a process, all threads."""
+    """Return a process's user and system time, for all threads."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def cpu_seconds(server: Server) -> float:
-    """User and system time of the server's processes."""
+    """Return the user and system time of the server's processes."""
     return sum(map(cpu_seconds_of, server.pids))
 
 
@@ -77,14 +77,14 @@ def resident_mib(server: Server) -> float:
 
 
 def server_of(name: str, kubeconfig: str, pids: tuple[int, ...]) -> Server:
-    """The cluster of a kubeconfig that has a bearer token, or a certificate in its text."""
+    """Return the cluster in a kubeconfig that contains a bearer token or a certificate as text."""
     document = yaml.safe_load(kubeconfig)
     cluster, user = document["clusters"][0]["cluster"], document["users"][0]["user"]
     tls = None
     if authority := cluster.get("certificate-authority-data"):
         tls = ssl.create_default_context(cadata=base64.b64decode(authority).decode())
         if certificate := user.get("client-certificate-data"):
-            with tempfile.NamedTemporaryFile() as both:  # the library reads nothing but files
+            with tempfile.NamedTemporaryFile() as both:  # the library can only read files
                 both.write(base64.b64decode(certificate) + b"\n" + base64.b64decode(user["client-key-data"]))
                 both.flush()
                 tls.load_cert_chain(both.name)
@@ -94,7 +94,7 @@ def server_of(name: str, kubeconfig: str, pids: tuple[int, ...]) -> Server:
 @contextmanager
 def sandbox_process(*arguments: str) -> Iterator[tuple[int, str]]:
     """
-    A sandbox in a process of its own, for as long as the context lasts: its pid and its kubeconfig.
+    Run a sandbox in its own process until the context ends. Yields: its pid and its kubeconfig.
 
     Args: those of sandbox_process.py.
     """
@@ -112,10 +112,10 @@ def sandbox_process(*arguments: str) -> Iterator[tuple[int, str]]:
 @contextmanager
 def servers(beside: Path | None, beside_pids: str, *arguments: str) -> Iterator[list[Server]]:
     """
-    A sandbox, for as long as the context lasts, and a running kube-apiserver.
+    Run a sandbox until the context ends. Yields: the sandbox, and a running kube-apiserver.
 
-    Args: beside is the kubeconfig of the latter, None = only the sandbox; beside_pids its processes, with
-    commas; arguments as of sandbox_process.
+    Args: beside is the kube-apiserver's kubeconfig; None means only the sandbox. beside_pids are its
+    processes, separated by commas. arguments are those of sandbox_process.
     """
     with sandbox_process(*arguments) as (pid, kubeconfig):
         found = [server_of("sandbox", kubeconfig, (pid,))]

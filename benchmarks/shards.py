@@ -1,14 +1,15 @@
 """
-One process beside four replicas with shards: CPU and memory of each, on a kube-apiserver that runs already.
+Compares one process with four sharded replicas: CPU and memory of each, on a running kube-apiserver.
 
     python benchmarks/shards.py KUBECONFIG --foos 2000 --myapps 1000 --namespaces 64 --replicas 4 --slots 16
 
-The cluster should have neither a controller manager nor nodes: they would share the machine. Per layout the
-objects are made while the processes run (make); then all Foos are changed (change); then the processes are
-restarted alongside all objects (start). Each figure is that of a process, with the share of the one process.
-Both layouts are given the same time for make and change: the longer, the more resyncs and renewals of Leases.
+The cluster should have neither a controller manager nor nodes, because they would use the same machine. For
+each layout, the objects are created while the processes run (make); then all Foos are changed (change); then
+the processes are restarted with all objects present (start). Each figure is for one process, with its ratio
+to the single process. Both layouts have the same time for make and change, because a longer time contains
+more resyncs and Lease renewals.
 
-With --by uid owners have children with labels, and nine of ten are in one namespace; --foos is their number.
+With --by uid, owners have children with labels, and nine of ten are in one namespace; --foos is their number.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ class Layout(NamedTuple):
 
 
 class Figures(NamedTuple):
-    """Of one process in one phase: CPU seconds, and resident MiB in the end."""
+    """The figures of one process in one phase: CPU seconds, and resident MiB at the end."""
 
     cpu: float
     memory: float
@@ -98,12 +99,12 @@ def main() -> None:
             print(f"{phase:8}{seconds:6.1f} s " + " ".join(cells))
             shares = [figure.cpu / one.cpu for figure in figures]
             if layout.replicas > 1:
-                # apart: that one replica has more namespaces than another costs no CPU
+                # both, because an uneven distribution of namespaces costs no CPU in total
                 print(f"{'':18}mean {sum(shares) / len(shares):.0%}, largest {max(shares):.0%}")
 
 
 class Bench:
-    """The objects in the cluster, and the processes that serve them."""
+    """The objects in the cluster, and the processes that reconcile them."""
 
     def __init__(self, options: argparse.Namespace) -> None:
         self._options = options
@@ -125,7 +126,7 @@ class Bench:
         time.sleep(QUIET_SECONDS)
 
     def measure(self, layout: Layout) -> Phases:
-        """How long each phase took, and the figures of each process."""
+        """Return the duration of each phase, and the figures of each process."""
         paths = [path.format(namespace) for path in (*OWNERS, *CHILDREN) for namespace in self._namespaces]
         self._each(lambda path: self._send("DELETE", path), paths)
         self._foreign = [self._count(path) for path in CHILDREN]
@@ -145,10 +146,11 @@ class Bench:
         from_exec: bool = False,
     ) -> Phase:
         """
-        Let work begin, and wait until the processes have had their time; from exec, until they are at rest.
+        Start some work, and wait until the processes have had their time; after a start, until they are idle.
 
-        Returns: how long that was: longer than asked for if the work took longer; their figures.
-        Raises: RuntimeError when a process ends.
+        Returns: the duration, which exceeds the given time if the work took longer, and the processes'
+        figures.
+        Raises: RuntimeError if a process ends.
         """
         began, pids = time.monotonic(), [process.pid for process in processes]
         before = [0.0 if from_exec else cpu_seconds_of(pid) for pid in pids]
@@ -156,7 +158,7 @@ class Bench:
         last, rest, done = sum(map(cpu_seconds_of, pids)), time.monotonic(), False
 
         def is_over() -> bool:
-            # at rest: less than a fiftieth of a core for a while
+            # Idle means less than a fiftieth of a core for some time.
             since, seconds = (rest, QUIET_SECONDS) if from_exec else (began, self._options.seconds)
             return done and time.monotonic() - since >= seconds
 
@@ -196,7 +198,7 @@ class Bench:
         return [(number, path.format(self._namespaces[number % spaces])) for number in range(count)]
 
     def _is_done(self) -> bool:
-        """Whether all Deployments, Services and autoscalers are there."""
+        """Return whether all Deployments, Services and autoscalers exist."""
         options = self._options
         apps = 0 if self._by_uid else options.myapps
         wanted = (options.foos + apps, apps, apps)
@@ -278,7 +280,7 @@ def owner(number: int) -> dict[str, Any]:
 
 
 def app(number: int) -> dict[str, Any]:
-    """A MyApp, which gets a Deployment, a Service and an autoscaler."""
+    """Return a MyApp, for which a Deployment, a Service and an autoscaler are created."""
     return {
         "apiVersion": "example.com/v1",
         "kind": "MyApp",
@@ -301,7 +303,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--replicas", type=int, default=4)
     parser.add_argument("--slots", type=int, default=16)
     parser.add_argument(
-        "--settle", type=float, default=45.0, help="seconds until the slots are shared out (45)"
+        "--settle", type=float, default=45.0, help="seconds until the slots are distributed (45)"
     )
     parser.add_argument("--seconds", type=float, default=120.0, help="for each of make and change (120)")
     parser.add_argument("--logs", type=Path, required=True, help="folder for the logs of the processes")

@@ -1,10 +1,10 @@
 """
-From exec to the first request, and to the Deployment of a Foo that is there; memory and CPU when idle.
+Measures the time from exec to the first request and to a Foo's Deployment, and memory and CPU when idle.
 
     python benchmarks/start.py KUBECONFIG --rounds 9 --idle 60
 
-The server should have no controllers of its own. Without KUBECONFIG a sandbox in a process of its own serves.
-Requests pass a loopback proxy, which notes when the first one comes.
+The server should have no controllers of its own. Without KUBECONFIG, the server is a sandbox in its own
+process. Requests pass through a loopback proxy, which records the time of the first one.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ NAME = "bench-start"
 NAMESPACE = "default"
 GO = "sample-controller in Go"
 HANDSHAKE = range(0x14, 0x17)
-"""How TLS records begin before any request. One that may carry a request begins otherwise."""
+"""The first bytes of TLS records before any request. A record with a request begins with another byte."""
 QUIET = ("--metrics-bind-address=0", "--health-probe-bind-address=0", "-v0")
 
 
 class Proxy:
-    """Passes bytes on to a server. State: _first_at, set by the thread of the first connection."""
+    """Forwards bytes to a server. State: _first_at, set by the thread of the first connection."""
 
     def __init__(self, host: str, port: int) -> None:
         self._first_at = 0.0
@@ -59,7 +59,7 @@ class Proxy:
         threading.Thread(target=self._accept, daemon=True).start()
 
     def taken(self) -> float:
-        """When the first request came since the last call, 0.0 = none did."""
+        """Return the time of the first request since the last call, or 0.0 if there was no request."""
         first, self._first_at = self._first_at, 0.0
         return first
 
@@ -86,7 +86,7 @@ class Proxy:
 
 
 class Stage:
-    """A server with one Foo, behind a proxy."""
+    """A server with one Foo. A proxy is in front of the server."""
 
     def __init__(self, kubeconfig: Path, folder: Path) -> None:
         self._client = Client(HTTPTransport(load_config(kubeconfig=str(kubeconfig))))
@@ -102,7 +102,7 @@ class Stage:
 
     @contextmanager
     def foo(self) -> Iterator[None]:
-        """The kinds and one Foo, which goes at the end."""
+        """Create the definitions and one Foo, which is deleted at the end."""
         definitions = self._client.resource(
             Unstructured.of("apiextensions.k8s.io/v1", "CustomResourceDefinition", scope="Cluster")
         )
@@ -115,7 +115,7 @@ class Stage:
                 field_manager="bench",
                 force=True,
             )
-        time.sleep(2)  # a definition is served a moment after it was created
+        time.sleep(2)  # a definition is served only some time after its creation
         spec = FooSpec(deployment_name=NAME, replicas=1)
         self._foos.create(Foo.named(NAME, namespace=NAMESPACE, spec=spec))
         try:
@@ -125,7 +125,11 @@ class Stage:
             self._forget()
 
     def start(self, command: list[str]) -> tuple[subprocess.Popen[bytes], dict[str, float]]:
-        """A process, once it has made the Deployment, and how long that took."""
+        """
+        Start a process, and wait until it has created the Deployment.
+
+        Returns: the process and the duration.
+        """
         self._forget()
         version = self._deployments.list(NAMESPACE).resource_version
         options = ListOptions(resource_version=version)
@@ -152,7 +156,7 @@ class Stage:
 
 
 def launch(command: list[str]) -> subprocess.Popen[bytes]:
-    """A process, in the root of the checkout."""
+    """Start a process in the root of the checkout."""
     return subprocess.Popen(command, cwd=ROOT, env=ENVIRONMENT, stderr=subprocess.DEVNULL)
 
 
@@ -162,8 +166,8 @@ def is_made(event: WatchEvent[Deployment]) -> bool:
 
 
 def idle(processes: dict[str, subprocess.Popen[bytes]], seconds: float) -> dict[str, Row]:
-    """Memory, and the share of a core, of processes that have nothing to do."""
-    time.sleep(min(5.0, seconds))  # until all that belongs to a start is over
+    """Return the memory of idle processes, and the fraction of a core that they use."""
+    time.sleep(min(5.0, seconds))  # until all the work of a start is finished
     before = {name: cpu_seconds_of(process.pid) for name, process in processes.items()}
     time.sleep(seconds)
     rows: dict[str, Row] = {}
@@ -174,7 +178,11 @@ def idle(processes: dict[str, subprocess.Popen[bytes]], seconds: float) -> dict[
 
 
 def measure(stage: Stage, subjects: dict[str, list[str]], options: argparse.Namespace) -> dict[str, Row]:
-    """All subjects in turn; the first start of each fills the caches of the machine, and does not count."""
+    """
+    Measure all subjects alternately.
+
+    The first start of each fills the machine's caches and does not count.
+    """
     starts: dict[str, list[dict[str, float]]] = {name: [] for name in subjects}
     commands = {
         name: [*command, f"-{'-' * (name != GO)}kubeconfig={stage.kubeconfig}"]
@@ -186,7 +194,8 @@ def measure(stage: Stage, subjects: dict[str, list[str]], options: argparse.Name
             end(process)
             if number:
                 starts[name].append(row)
-    # none waits for a Deployment: a process that runs makes it again before the next one watches
+    # These processes do not wait for a Deployment, because a running one creates it before the next one
+    # watches.
     resting = {name: launch(command) for name, command in commands.items()}
     try:
         rest = idle(resting, options.idle)
@@ -197,7 +206,7 @@ def measure(stage: Stage, subjects: dict[str, list[str]], options: argparse.Name
 
 
 def end(process: subprocess.Popen[bytes]) -> None:
-    """Stop a process at once: what it does at its end is not measured here."""
+    """Kill a process, because its shutdown is not measured here."""
     process.kill()
     process.wait()
 
@@ -206,11 +215,11 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser()
     parser.add_argument(
-        "kubeconfig", type=Path, nargs="?", help="a server without controllers; else a sandbox"
+        "kubeconfig", type=Path, nargs="?", help="a server without controllers; the default is a sandbox"
     )
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--idle", type=float, default=60.0, help="seconds")
-    parser.add_argument("--python", default=sys.executable, help="with the libraries of the image alone")
+    parser.add_argument("--python", default=sys.executable, help="use only the image's libraries")
     parser.add_argument("--go", type=Path, help="sample-controller, with the flag -qps")
     options = parse(parser, rounds=1, idle=0.5)
     ours = [options.python, "-m", "controller", *QUIET]

@@ -1,10 +1,10 @@
 """
-First sync and watch events: handloop beside its peers and the bare decode, in one run, in turn.
+Compares first sync and watch events in handloop, its peers and bare decoding, alternately in one run.
 
     make bench        or        python benchmarks/sync_and_events.py --objects 10000 --events 50000 --rounds 5
 
-With --pause-us each event leaves the server alone and wakes the subject; give fewer events then.
-client-go takes part when the program of peers/client_go was built: --client-go BINARY.
+With --pause-us, the server sends each event alone, and each event wakes the subject; use fewer events then.
+client-go takes part if the program of peers/client_go was built: --client-go BINARY.
 """
 
 from __future__ import annotations
@@ -30,21 +30,24 @@ SUBJECTS = {
 }
 CLIENT_GO = "client-go"
 SLOW = {"official client": 5, "lightkube": 5}
-"""These take that many times fewer events, so that a round ends in reasonable time; figures are per event."""
+"""The factor by which these subjects receive fewer events, to keep rounds short; figures are per event."""
 WARM_BYTES = 3 * 2**29
 
 Laps = dict[str, dict[str, float]]
 
 
 def touch_memory() -> None:
-    """Touch more memory than a subject needs: on a virtual machine a first touch can cost more than work."""
+    """
+    Touch more memory than a subject needs, because on a virtual machine a first touch can cost more than
+    work.
+    """
     with mmap.mmap(-1, WARM_BYTES) as area:
         for offset in range(0, WARM_BYTES, mmap.PAGESIZE):
             area[offset] = 1
 
 
 def run(program: list[str], port: int, objects: int, events: int) -> Laps:
-    """One subject in a process of its own."""
+    """Run one subject in its own process."""
     command = [*program, str(port), str(objects), str(events)]
     done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=900)
     laps: Laps = json.loads(done.stdout.splitlines()[-1])
@@ -77,7 +80,7 @@ def measure(
     pause_us: float = 0,
     touch: bool = True,
 ) -> dict[str, list[dict[str, float]]]:
-    """All subjects in turn, again and again; one dict of per-object figures for each round."""
+    """Measure all subjects alternately. Returns: one dict of per-object figures for each round."""
     divisors = {SLOW.get(subject, 1) for subject in subjects}
     servers = {divisor: start_server(objects, events // divisor, pause_us) for divisor in divisors}
     results: dict[str, list[dict[str, float]]] = {subject: [] for subject in subjects}
@@ -107,7 +110,7 @@ def measure(
 
 
 def table(results: dict[str, list[dict[str, float]]]) -> dict[str, Row]:
-    """Medians, and the ratio to the floor taken round by round."""
+    """Return the medians, and the ratios to the floor, computed per round."""
     floor = results.get("floor: msgspec") or next(iter(results.values()))
     return {
         subject: {

@@ -1,4 +1,4 @@
-"""What a benchmark says: tables for people, and the same as JSON for the page that `make bench` writes."""
+"""The results of a benchmark: tables for people, and as JSON for the page that `make bench` writes."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from pathlib import Path
 from typing import Any
 
 Row = Mapping[str, float | str | None]
-"""Figures, or words, by their columns, whose names carry the unit: `sync us`. None = not measured."""
+"""Figures or words by column. A column's name contains the unit: `sync us`. None means not measured."""
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
     """
-    One table: a row for each subject.
+    One table, with a row for each subject.
 
-    Args: title is a heading; setting says in a line or two how much was measured, and what the columns are.
+    Args: title is the heading. setting says in a line or two how much was measured, and what the columns are.
     """
 
     title: str
@@ -27,11 +27,11 @@ class Table:
     rows: Mapping[str, Row]
 
     def columns(self) -> list[str]:
-        """Those of all rows, in the order in which they first come."""
+        """Return the columns of all rows, in the order of their first occurrence."""
         return list(dict.fromkeys(column for row in self.rows.values() for column in row))
 
     def cells(self) -> list[list[str]]:
-        """The head, and a line for each row."""
+        """Return the table's head, and a line for each row."""
         columns = self.columns()
         rows = [[name, *(shown(row.get(column)) for column in columns)] for name, row in self.rows.items()]
         return [["", *columns], *rows]
@@ -49,7 +49,7 @@ class Table:
 
 
 def shown(value: float | str | None) -> str:
-    """Words, or a figure in three digits or more."""
+    """Format words, or a figure with at least three digits."""
     if value is None or isinstance(value, str):
         return value or ""
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}"
@@ -62,12 +62,16 @@ def medians(rounds: Sequence[Mapping[str, float]]) -> dict[str, float]:
 
 def parse(parser: argparse.ArgumentParser, **smoke: Any) -> argparse.Namespace:
     """
-    The options, with the two flags of every benchmark.
+    Parse the options, including the two flags of every benchmark.
 
-    Args: smoke are the defaults of options with --smoke: sizes that show in seconds that all still runs.
+    Args: smoke are the options' defaults with --smoke: sizes that show within seconds that the script works.
     """
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the tables there, too")
-    parser.add_argument("--smoke", action="store_true", help="tiny sizes: what is measured means nothing")
+    parser.add_argument(
+        "--smoke",
+        action="store_true",
+        help=("tiny sizes, only to test that the script works; the figures mean nothing"),
+    )
     options = parser.parse_args()
     if options.smoke:
         parser.set_defaults(**smoke)

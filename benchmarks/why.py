@@ -1,10 +1,11 @@
 """
-What the record of decisions costs, which answers `why`: CPU time of reconciles without a write, and memory.
+Measures the cost of the record of decisions, which `why` reads: CPU time of reconciles without writes, and
+memory.
 
     python benchmarks/why.py --names 2000 --turns 10 --rounds 9
 
-MyApps at rest are reconciled again and again on a sandbox in this process, with the record and without it, in
-turn. Memory is that of 10,000 names with all lines that are kept; half of the names fail, with errors of 120
+Idle MyApps are reconciled repeatedly on a sandbox in this process, alternately with and without the record.
+Memory is that of 10,000 names with the maximum number of lines. Half of the names fail, with errors of 120
 letters.
 """
 
@@ -64,7 +65,7 @@ def _is_at_rest(controller: Any, names: int) -> bool:
 
 
 def bytes_a_name(names: int) -> float:
-    """Of names with all lines that are kept."""
+    """Return the bytes per name, if each name has the maximum number of lines."""
     keys = [ObjectName("default", f"app-{number}") for number in range(names)]
     tracemalloc.start()
     before = tracemalloc.get_traced_memory()[0]

@@ -1,11 +1,11 @@
 """
-What gzip costs and saves: bytes and time of first lists of 2,000 Deployments and of 2,000 ConfigMaps.
+Measures what gzip costs and saves: bytes and time of first lists of 2,000 Deployments and 2,000 ConfigMaps.
 
     python benchmarks/wire.py --kubeconfig ~/.kube/config --pids 123,456
 
-Makes the objects in a namespace of its own on a real server, and removes them at the end. An informer lists
-them in pages, with and without gzip in turn, over loopback and over slower links. The reading thread imitates
-these: it waits for as long as the link would have taken.
+The benchmark creates the objects in a new namespace on a real server, and removes them at the end. An
+informer lists them in pages, alternately with and without gzip, over loopback and over slower links. The
+reading thread imitates slower links: it waits for as long as the link would take.
 """
 
 from __future__ import annotations
@@ -46,7 +46,11 @@ KINDS: Final[tuple[type[Kind], ...]] = (Deployment, ConfigMap)
 
 
 class Link:
-    """Counts what TLS sockets receive, and waits for as long as it takes at so many Mbit/s, 0 = no wait."""
+    """
+    Counts the bytes that TLS sockets receive, and waits as a link with so many Mbit/s would.
+
+    0 Mbit/s means that there is no wait.
+    """
 
     def __init__(self, mbits: float) -> None:
         self.received = 0
@@ -55,7 +59,7 @@ class Link:
 
     @contextmanager
     def in_use(self) -> Iterator[None]:
-        """All TLS sockets of the process receive over it."""
+        """Let all TLS sockets of the process receive over this link."""
         receive = DeadlineSSLSocket.recv_into
 
         def recv_into(sock: DeadlineSSLSocket, *args: Any) -> int:
@@ -63,7 +67,7 @@ class Link:
             self.received += count
             now = time.perf_counter()
             self._free_at = max(now, self._free_at) + count * self._seconds_each
-            # shorter sleeps take longer than they should
+            # Shorter sleeps would take longer than requested.
             if self._free_at - now > 0.0005:
                 time.sleep(self._free_at - now)
             return count
@@ -76,7 +80,7 @@ class Link:
 
 
 def objects_of(kind: type[Kind], count: int) -> Iterator[dict[str, Any]]:
-    """The objects as a deployer applies them; a paused Deployment makes no Pods, and gets a status."""
+    """Return objects as a user applies them. A paused Deployment creates no Pods, and gets a status."""
     for number in range(count):
         if kind is ConfigMap:
             metadata = {"name": f"settings-{number:06d}", "namespace": NAMESPACE, "labels": {"team": "a"}}
@@ -92,7 +96,7 @@ def objects_of(kind: type[Kind], count: int) -> Iterator[dict[str, Any]]:
 
 @contextmanager
 def objects(client: Client, count: int) -> Iterator[None]:
-    """All objects, until the end of the block."""
+    """Create all objects, and delete them at the end of the block."""
     namespaces = client.resource(Unstructured.of("v1", "Namespace", scope="Cluster"))
     namespaces.patch(NAMESPACE, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}},
                      patch_type=PatchType.APPLY, field_manager="wire")  # fmt: skip
@@ -108,7 +112,8 @@ def objects(client: Client, count: int) -> Iterator[None]:
                 )
         yield
     finally:
-        # not the namespace: without a controller manager it would stay, and take no objects any more
+        # The namespace is not deleted: without a controller manager it would remain, and accept no more
+        # objects.
         for kind in KINDS:
             for obj in objects_of(kind, count):
                 client.resource(kind).delete(obj["metadata"]["name"], namespace=NAMESPACE)
@@ -117,13 +122,13 @@ def objects(client: Client, count: int) -> Iterator[None]:
 def first_list(
     config: ClientConfig, kind: type[Kind], link: Link, count: int, pids: Sequence[int]
 ) -> dict[str, float]:
-    """An informer from its start until it has all objects."""
+    """Run an informer from its start until it has all objects."""
     stop = threading.Event()
     with closing(HTTPTransport(config)) as transport, link.in_use():
         client = Client(transport)
         source = ListWatch(client.resource(kind), namespace=NAMESPACE, supports_watch_list=False)
         informer = SharedIndexInformer(source, kind)
-        client.version()  # the handshake is not part of it
+        client.version()  # the handshake is not measured
         received, server = link.received, sum(map(cpu_seconds_of, pids))
         cpu, start = time.process_time(), time.perf_counter()
         thread = threading.Thread(target=informer.run, args=(stop,))
@@ -144,7 +149,7 @@ def first_list(
 
 
 def without_managed_fields(body: bytes) -> bytes:
-    """A list as a server with KEP-5958 sends it."""
+    """Return a list as a server with KEP-5958 sends it."""
     listed = msgspec.json.decode(body)
     for item in listed["items"]:
         item["metadata"].pop("managedFields", None)
@@ -152,7 +157,7 @@ def without_managed_fields(body: bytes) -> bytes:
 
 
 def decode_us(kind: type[Kind], body: bytes, rounds: int) -> float:
-    """Microseconds of an object of a page, the best of some rounds."""
+    """Return the microseconds for decoding an object of a page, from the best of several rounds."""
     pages, seconds = codec_of(kind).pages, []
     for _ in range(rounds):
         start = time.perf_counter()
@@ -185,7 +190,11 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--kubeconfig")
-    parser.add_argument("--pids", default="", help="the server's and etcd's, with commas, to count CPU time")
+    parser.add_argument(
+        "--pids",
+        default="",
+        help=("pids of the server and etcd, separated by commas, to count their CPU time"),
+    )
     parser.add_argument("--objects", type=int, default=2000)
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--mbits", type=float, nargs="*", default=[0, 1000, 100])

@@ -1,9 +1,9 @@
 """
-Compares two definitions of a kind, to find out what the newer one does to clients and stored objects.
+Compares the old and the new definition of a kind, and reports how clients and stored objects are affected.
 
-Follows: crdify's validators for definitions, single versions and served versions; and the server, which
-decodes an object in the request's version, stores it in one version, and copies no fields with the strategy
-None.
+Follows: crdify's validators for definitions, single versions and served versions. The rest follows the
+server, which decodes an object in the request's version, stores it in the storage version, and copies no
+fields between versions if the conversion strategy is None.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ class NotADefinitionError(ValueError):
 
 def definition_changes(old: Definition, new: Definition) -> list[Finding]:
     """
-    Return the findings, with those that break something first.
+    Return the findings about a changed definition, those that break something first.
 
-    Raises: NotADefinitionError.
+    Raises: NotADefinitionError if one of the documents is not a CustomResourceDefinition.
     """
     found = [*_findings(old, new)]
     return sorted(found, key=lambda each: (each.severity != BREAKS, each.version, each.path, each.rule))
@@ -76,7 +76,7 @@ def _schema(version: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _about_names(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Finding]:
     if before["group"] != after["group"]:
-        text = "another group means another kind, and the old kind's objects stay where they are"
+        text = "another group makes it another kind, and the old kind's objects are not moved"
         yield Finding("group", BREAKS, "", before["group"], after["group"], text)
     for key, severity in _NAMES.items():
         was, is_ = before["names"].get(key), after["names"].get(key)
@@ -105,7 +105,7 @@ def _about_versions(
             yield Finding("stored-version", BREAKS, "", name, None, text, version=name)
     unknown = () if status.get("storedVersions") else were.keys() - are.keys() - {*stored}  # as in a file
     for name in unknown:
-        text = f"{name} is gone: the server refuses the definition while status.storedVersions names it"
+        text = f"{name} was removed: the server refuses the definition while status.storedVersions lists it"
         yield Finding("stored-version", WARNS, "", name, None, text, version=name)
     for name, version in were.items():
         if version.get("served") and not are.get(name, {}).get("served"):
@@ -113,7 +113,7 @@ def _about_versions(
             yield Finding("served-version", BREAKS, "", True, False, text, version=name)
     first, second = ([n for n, each in found.items() if each.get("storage")] for found in (were, are))
     if first != second and second:
-        text = f"objects are stored in {second[0]} from their next write on, and were in {', '.join(first)}"
+        text = f"objects are stored as {second[0]} from their next write on, instead of {', '.join(first)}"
         yield Finding("storage-version", WARNS, "", first, second, text)
 
 
@@ -134,10 +134,10 @@ def _about_version(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[F
     """Return findings about the parts of a version other than its schema."""
     before, after = old.get("subresources") or {}, new.get("subresources") or {}
     if "status" in before and "status" not in after:
-        text = "the subresource status is gone: writes to it get 404"
+        text = "the status subresource was removed: writes to it get 404"
         yield Finding("status", BREAKS, "status", {}, None, text)
     if "status" in after and "status" not in before:
-        text = "there is a subresource status now: a status in other writes is silently ignored"
+        text = "a status subresource was added: a status in other writes is silently ignored"
         yield Finding("status", BREAKS, "status", None, {}, text)
     if "scale" in before and not _is_part(before["scale"] or {}, after.get("scale") or {}):
         text = "scale changed: kubectl scale and autoscalers use it"
@@ -146,7 +146,7 @@ def _about_version(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[F
         [each.get("jsonPath") for each in version.get("selectableFields") or ()] for version in (old, new)
     )
     if gone := [path for path in fields if path not in others]:
-        text = f"no field selectors for {', '.join(gone)}: lists that use them get 400"
+        text = f"field selectors were removed for {', '.join(gone)}: lists that use them get 400"
         yield Finding("selectable-fields", BREAKS, "", fields, others, text)
     columns, others = (
         [each.get("name") for each in version.get("additionalPrinterColumns") or ()] for version in (old, new)
@@ -181,8 +181,11 @@ def _between(spec: Mapping[str, Any]) -> Iterator[Finding]:
 def _lost(version: Mapping[str, Any], stored: Mapping[str, Any]) -> Iterator[Finding]:
     name, there = version["name"], stored["name"]
     for path in lost_paths(_schema(version), _schema(stored)):
-        text = f"a client of {name} sets it, and it is erased: objects are stored as {there}, which lacks it"
+        text = (
+            f"a value set through {name} is erased, because objects are stored as {there}, which lacks the "
+            "field"
+        )
         yield Finding("erased", BREAKS, path, name, None, text, version=name)
     for path in lost_paths(_schema(stored), _schema(version)):
-        text = f"a write by a client of {name}, which does not know it, erases it"
+        text = f"a write through {name} erases the value, because that version lacks the field"
         yield Finding("unseen", WARNS, path, there, None, text, version=name)

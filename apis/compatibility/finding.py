@@ -10,7 +10,7 @@ Severity = Literal["breaks", "warns"]
 BREAKS: Final = "breaks"
 """A request from a correct client is refused, or a stored object loses something or cannot be written."""
 WARNS: Final = "warns"
-"""Somebody may have relied on the old behavior."""
+"""A client may have relied on the old behavior."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,9 +18,9 @@ class Finding:
     """
     A change that breaks something or deserves attention, with the name of the rule that found it.
 
-    Fields: path leads to a field, such as `spec.tags[].x`, and is "" for the definition itself; an empty
-    version means all versions; old and new are parts of the definitions as JSON values, or None for an absent
-    part.
+    Fields: path leads to a field, such as `spec.tags[].x`, and is "" for the definition itself. version is ""
+    if the change applies to all versions. old and new are parts of the definitions as JSON values, or None
+    for a part that does not exist.
     """
 
     rule: str
@@ -32,7 +32,7 @@ class Finding:
     version: str = ""
 
     def document(self) -> dict[str, Any]:
-        """Return the finding in a form for programs."""
+        """Return the finding as a JSON object."""
         return {
             "rule": self.rule,
             "severity": self.severity,

@@ -22,10 +22,10 @@ _LONGEST: Final = 80
 
 def misfits(schema: Schema, served: Schema, absent: Iterable[str] = ()) -> list[Finding]:
     """
-    Return the misfits for one of our own kinds.
+    Return the differences that make the server's definition unfit for one of our own kinds.
 
-    Args: schema comes from its own definition, served from the server; absent lists the subresources that
-    only the definition has.
+    Args: schema is from the program's definition, and served from the server's. absent names the subresources
+    that only the program's definition has.
     """
     found = [
         Finding(f"no-{name}", BREAKS, name, {}, None, f"there is no subresource {name}") for name in absent
@@ -36,9 +36,10 @@ def misfits(schema: Schema, served: Schema, absent: Iterable[str] = ()) -> list[
 
 def misfits_of_view(schema: Schema, served: Schema) -> list[Finding]:
     """
-    Return the misfits for another program's kind, of which our type has only some fields and few value rules.
+    Return the differences that make the server's definition unfit for a view of another program's kind.
 
-    For this reason, extra requirements of the server and a different number width are not findings.
+    A view declares only some fields and few value rules. For this reason, fields that only the server
+    requires and other number widths are not findings.
     """
     return [each for each in schema_changes(schema, served) if each.severity == BREAKS and _is_said(each)]
 
@@ -60,8 +61,8 @@ def _line(each: Finding) -> str:
     where = each.path or "the object"
     if each.rule == "required":
         names = [name for name in each.new if name not in each.old]
-        return f"{where}: the server demands {', '.join(names)}, which the type may leave out"
-    return f"{where}: {each.rule} is {_shown(each.old)} in the type, and {_shown(each.new)} at the server"
+        return f"{where}: the server requires {', '.join(names)}, which the type may leave out"
+    return f"{where}: {each.rule} is {_shown(each.old)} in the type, but {_shown(each.new)} on the server"
 
 
 def _shown(value: Any) -> str:

@@ -1,8 +1,8 @@
 """
-The rules for one field. They compare its old and new schemas, without the fields below it.
+The rules for a single field. Each compares the field's old and new schemas and ignores nested fields.
 
-A new schema applies to stored objects at their next write. Since Kubernetes 1.33, a server tolerates an
-invalid value that a write does not change, but a client that sends a new one is still refused.
+A new schema applies to a stored object at its next write. Since Kubernetes 1.33, the server tolerates an
+existing invalid value that a write does not change, but it still refuses a new one.
 Follows: the rules of crdify, and the API conventions (changing the API).
 """
 
@@ -27,7 +27,7 @@ _ABSENT: Final = object()
 _READ: Final = re.compile(r"\bself\.(\w+)")
 """Matches the fields that a rule reads."""
 _CHECKED_FORMATS: Final = {"int32": ("int64",), "float": ("double",), "": ("int64", "double")}
-"""The formats that each format can become without refusing a value. "" means none: any 64-bit number."""
+"""The formats that each format can become without making a value invalid. "" allows any 64-bit number."""
 
 
 def changes(path: str, old: Schema, new: Schema) -> Iterator[Finding]:
@@ -43,7 +43,7 @@ def changes(path: str, old: Schema, new: Schema) -> Iterator[Finding]:
             yield from rule(path, old, new)
     for key in sorted({*old, *new} - seen):
         if old.get(key) != new.get(key):
-            text = f"{key} changed, and no rule knows the effect"
+            text = f"{key} changed, with an unknown effect"
             yield Finding("unhandled", WARNS, path, old.get(key), new.get(key), text)
 
 
@@ -71,12 +71,12 @@ def _enum(path: str, old: Schema, new: Schema) -> Iterator[Finding]:
         yield Finding("enum", BREAKS, path, None, after, "only some values are accepted now")
         return
     if gone := [value for value in before if value not in (after or before)]:
-        text = f"no longer taken: {_listed(gone)}"
+        text = f"no longer accepted: {_listed(gone)}"
         yield Finding("enum", BREAKS, path, before, after, text)
     elif after is None:
-        yield Finding("enum", WARNS, path, before, None, "a client may meet values that it does not know")
+        yield Finding("enum", WARNS, path, before, None, "a client may receive values that it does not know")
     elif came := [value for value in after if value not in before]:
-        text = f"a client may meet values that it does not know: {_listed(came)}"
+        text = f"a client may receive values that it does not know: {_listed(came)}"
         yield Finding("enum", WARNS, path, before, after, text)
 
 
@@ -133,7 +133,7 @@ def _nullable(path: str, old: Schema, new: Schema) -> Iterator[Finding]:
     if old.get("nullable", False) == new.get("nullable", False):
         return
     if new.get("nullable"):
-        yield Finding("nullable", WARNS, path, False, True, "a client may meet null now")
+        yield Finding("nullable", WARNS, path, False, True, "a client may receive null now")
     else:
         yield Finding("nullable", BREAKS, path, True, False, "null is dropped or refused now")
 
@@ -146,7 +146,7 @@ def _default(path: str, old: Schema, new: Schema) -> Iterator[Finding]:
     elif "default" not in new:
         yield Finding("default", WARNS, path, before, None, f"{_listed([before])} is no longer filled in")
     else:
-        text = f"{_listed([after])} is filled in where it was {_listed([before])}"
+        text = f"{_listed([after])} is filled in instead of {_listed([before])}"
         yield Finding("default", WARNS, path, before, after, text)
 
 
@@ -155,15 +155,15 @@ def _required(path: str, old: Schema, new: Schema) -> Iterator[Finding]:
     fields = new.get("properties") or {}
     came = [name for name in after if name not in before and "default" not in fields.get(name, {})]
     if came:
-        text = f"must be given now: {', '.join(came)}"
+        text = f"is required now: {', '.join(came)}"
         yield Finding("required", BREAKS, path, [*before], [*after], text)
     elif filled := [name for name in after if name not in before]:
-        text = f"must be given now, and is filled in by a default: {', '.join(filled)}"
+        text = f"is required now, and is filled in by a default: {', '.join(filled)}"
         yield Finding("required", WARNS, path, [*before], [*after], text)
 
 
 def _preserved(path: str, old: Schema, new: Schema) -> Iterator[Finding]:
-    """Return the finding about the mark, which means nothing on a string or a number."""
+    """Return the finding about the mark to preserve unknown fields, which only objects and lists use."""
     if kind_of(new) not in ("object", "map", "array", "anything"):
         return
     if old.get(PRESERVE) and not new.get(PRESERVE):
@@ -184,9 +184,11 @@ def _list_type(path: str, old: Schema, new: Schema) -> Iterator[Finding]:
         return
     text = f"the list was {_shown(before)} and is {_shown(after)}"
     if after[0] != "atomic":
-        yield Finding("list-type", BREAKS, path, before[0], after[0], f"{text}: doubles are refused now")
+        yield Finding("list-type", BREAKS, path, before[0], after[0], f"{text}: duplicates are refused now")
     else:
-        yield Finding("list-type", WARNS, path, before[0], after[0], f"{text}: an apply replaces all of it")
+        yield Finding(
+            "list-type", WARNS, path, before[0], after[0], f"{text}: an apply replaces the whole list"
+        )
 
 
 def _shown(list_type: tuple[str, Any]) -> str:
@@ -197,7 +199,7 @@ def _map_type(path: str, old: Schema, new: Schema) -> Iterator[Finding]:
     key = "x-kubernetes-map-type"
     before, after = old.get(key) or "granular", new.get(key) or "granular"
     if before != after:
-        text = f"the map was {before} and is {after}: applies meet other owners"
+        text = f"the map was {before} and is {after}: an apply may conflict with other field owners"
         yield Finding("map-type", WARNS, path, before, after, text)
 
 
@@ -223,10 +225,10 @@ def _branches(path: str, old: Schema, new: Schema) -> Iterator[Finding]:
 def _unique(path: str, old: Schema, new: Schema) -> Iterator[Finding]:
     key = "x-kubernetes-embedded-resource"
     if new.get(key) and not old.get(key):
-        text = "must be a whole object now, with apiVersion, kind and metadata"
+        text = "must be a complete object now, with apiVersion, kind and metadata"
         yield Finding("embedded-resource", BREAKS, path, None, True, text)
     elif old.get(key) and not new.get(key):
-        yield Finding("embedded-resource", WARNS, path, True, None, "no longer has to be a whole object")
+        yield Finding("embedded-resource", WARNS, path, True, None, "no longer has to be a complete object")
 
 
 def _text(path: str, old: Schema, new: Schema) -> Iterator[Finding]:

@@ -13,7 +13,7 @@ _ENVELOPE: Final = ("apiVersion", "kind", "metadata")
 
 
 def schema_changes(old: Schema, new: Schema, path: str = "") -> Iterator[Finding]:
-    """Return the findings about a new schema, from the outermost field inwards."""
+    """Compare two schemas, and return the findings from the outermost field inwards."""
     yield from property_rules.changes(path, old, new)
     before, after = _fields(old, path), _fields(new, path)
     yield from _about_shape(old, new, path)
@@ -67,17 +67,17 @@ def _about_shape(old: Schema, new: Schema, path: str) -> Iterator[Finding]:
         yield Finding("shape", BREAKS, path, "map", "object", text)
         return
     if kind_of(new) not in ("object", "anything"):
-        return  # the change of type says enough
+        return  # the change of type is already reported
     gone = [name for name in before if name not in after]
     for name in gone:
         schema = before[name]
         if new.get(PRESERVE):
-            text = "is no longer named in the schema, but kept as it is"
+            text = "is no longer in the schema, but the server still keeps it"
             yield Finding("field", WARNS, _below(path, name), kind_of(schema), None, text)
             continue
         came = [
             other for other, its in after.items() if other not in before and kind_of(its) == kind_of(schema)
         ]
-        renamed = f"; if {came[0]} is its new name, nothing copies it there" if came else ""
-        text = f"is gone: what is stored there is erased at the next write, without a word{renamed}"
+        renamed = f"; if {came[0]} is its new name, the values are not copied there" if came else ""
+        text = f"was removed: stored values are silently erased at the next write{renamed}"
         yield Finding("field", BREAKS, _below(path, name), kind_of(schema), None, text)

@@ -22,7 +22,7 @@ _UNITS: Final = {
 _PART: Final = re.compile(r"([0-9]*+)(?:\.([0-9]*+))?+([^0-9.]*+)")  # without backtracking: linear time
 _LARGEST: Final = 2**63
 _DIGITS: Final = 18
-"""The number of decimals that are used."""
+"""The number of decimals that are evaluated."""
 
 
 class DurationError(ValueError):
@@ -33,7 +33,7 @@ def parse_duration(text: str) -> int:
     """
     Return the nanoseconds of a Go duration, in 64 bits. "0" needs no unit.
 
-    Raises: DurationError.
+    Raises: DurationError for a string that is not a duration.
     """
     body = text[1:] if text[:1] in ("+", "-") else text
     if body == "0":

@@ -19,7 +19,7 @@ _ABSENT: Final = {"spec.unschedulable": "false", "spec.hostNetwork": "false", "s
 _ALIASES: Final = {"spec.host": "spec.nodeName", "name": NAME, "status.successful": "status.succeeded"}
 _ESCAPABLE: Final = "\\,="
 _INVOLVED: Final = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
-# These are keyed by `plural.group`, and come in addition to name and namespace.
+# The selectable fields per `plural.group`, in addition to name and namespace.
 _OFFERED: Final[dict[str, tuple[str, ...]]] = {
     "events": (
         *(f"involvedObject.{field}" for field in _INVOLVED),
@@ -72,7 +72,7 @@ def parse_fields(text: str) -> tuple[FieldTerm, ...]:
     """
     Return the terms of a selector, all of which must hold. () selects everything.
 
-    Raises: SelectorError.
+    Raises: SelectorError if the text is not a field selector.
     """
     terms = (_term(part) for part in _split(text) if part)
     return tuple(term for term in terms if term.field or term.value)
@@ -89,8 +89,8 @@ def check_offered(
     """
     Refuse a field that the server does not support.
 
-    Args: own holds the kind's fields besides name and namespace.
-    Raises: SelectorError in the server's words.
+    Args: own holds the kind's selectable fields besides name and namespace.
+    Raises: SelectorError with the server's message.
     """
     offered = offered_fields(own, namespaced=namespaced, custom=custom)
     for term in terms:
@@ -119,7 +119,11 @@ def offered_fields(own: Sequence[str], *, namespaced: bool, custom: bool) -> tup
 def matcher(
     terms: Iterable[FieldTerm], *, custom: bool = False
 ) -> Callable[[Mapping[str, Any]], bool] | None:
-    """Return a predicate for objects as JSON; None selects everything. Args: custom is for custom kinds."""
+    """
+    Return a predicate for decoded objects, or None if the selector selects everything.
+
+    Args: custom says whether the objects are of a custom kind, for which the server knows no aliases.
+    """
     aliases = {} if custom else _ALIASES
     compiled = [(tuple(aliases.get(t.field, t.field).split(".")), t) for t in terms]
     if not compiled:
@@ -128,12 +132,12 @@ def matcher(
 
 
 def exact(terms: Iterable[FieldTerm], field: str) -> str | None:
-    """Return the value that a field must equal; None if the selector does not require one."""
+    """Return the value that a field must equal, or None if the selector requires no particular value."""
     return next((term.value for term in terms if term.field == field and term.equal), None)
 
 
 def value_of(obj: Mapping[str, Any], path: tuple[str, ...]) -> str:
-    """Return a field as selectors see it: a string, "" if absent."""
+    """Return a field's value as selectors compare it: a string, or "" if the field is absent."""
     node: Any = obj
     for part in path:
         node = node.get(part) if isinstance(node, Mapping) else None

@@ -49,10 +49,11 @@ _BINARY: Final = {operator.value: operator for operator in Operator if operator 
 @dataclass(frozen=True, slots=True)
 class Requirement:
     """
-    One condition on one label. values are sorted and distinct. There are none for EXISTS and DOES_NOT_EXIST,
-    one or more for IN and NOT_IN, and exactly one for the other operators.
+    One condition on one label.
 
-    Raises: SelectorError.
+    values are sorted and distinct. EXISTS and DOES_NOT_EXIST have no values, IN and NOT_IN have at least one,
+    and the other operators have exactly one.
+    Raises: SelectorError if the key or the values do not fit the operator.
     """
 
     key: str
@@ -118,7 +119,7 @@ class Requirement:
 
 @dataclass(frozen=True, slots=True)
 class Selector:
-    """Selects the objects whose labels meet every requirement, or none if `nothing` is set."""
+    """Selects the objects whose labels meet every requirement, or no objects if `nothing` is set."""
 
     requirements: tuple[Requirement, ...] = ()
     nothing: bool = False
@@ -158,7 +159,7 @@ def parse_selector(text: str) -> Selector:
 
     The empty text selects everything. The requirements of the result are sorted by key.
 
-    Raises: SelectorError.
+    Raises: SelectorError for a string that is not a label selector.
     """
     return _selector(_Parser(text).requirements())
 
@@ -177,7 +178,7 @@ def _quoted(text: str) -> str:
 
 
 def _integer(text: str) -> int | None:
-    """Return text as a decimal 64-bit integer; None if it is not one."""
+    """Return the text as a 64-bit integer, or None if it is not one in decimal notation."""
     if not _INTEGER.fullmatch(text):
         return None
     number = int(text)
@@ -185,14 +186,14 @@ def _integer(text: str) -> int | None:
 
 
 class _Parser:
-    """Recursive descent over the tokens. "" stands for the end. `in` and `notin` are also valid names."""
+    """A recursive-descent parser. "" is the token at the end. `in` and `notin` are also valid names."""
 
     def __init__(self, text: str) -> None:
         self._tokens: list[str] = [*_TOKEN.findall(text), ""]
         self._at = 0
 
     def requirements(self) -> list[Requirement]:
-        """Read requirements separated by commas; an empty string has none."""
+        """Read requirements separated by commas. An empty string has no requirements."""
         found: list[Requirement] = []
         if not self._peek():
             return found
@@ -212,7 +213,7 @@ class _Parser:
             expected = "identifier after ','"
 
     def _requirement(self) -> Requirement:
-        """Read a key, a key after "!", or a key, an operator and its values."""
+        """Read one requirement: `key`, `!key`, or a key with an operator and values."""
         absent = self._peek() == "!"
         if absent:
             self._next()
@@ -268,5 +269,5 @@ class _Parser:
 
 
 def _after(value: str) -> str:
-    """Return the tokens that may follow in a set, after a value or after an empty value."""
+    """Return the tokens that the server expects in a set after this value, in its wording."""
     return "',' or ')'" if value else "',', or identifier"

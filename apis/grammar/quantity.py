@@ -1,6 +1,7 @@
 """
-Kubernetes quantities: `100m`, `1.5Gi`, `2e3`. The server may spell them differently, so compare amounts.
+Kubernetes quantities: `100m`, `1.5Gi`, `2e3`.
 
+The server may rewrite a quantity in another spelling, so compare amounts, not texts.
 Follows: apimachinery pkg/api/resource/quantity.go, kubernetes pkg/apis/core/v1/defaults.go (ResourceList).
 """
 
@@ -46,7 +47,7 @@ class QuantityError(ValueError):
 
 
 class Quantity(NamedTuple):
-    """An amount and the suffix or exponent with which it was written, "" for none."""
+    """An amount, and the suffix or exponent with which it was written ("" if it had neither)."""
 
     amount: Fraction
     suffix: str
@@ -54,16 +55,17 @@ class Quantity(NamedTuple):
 
 def parse_quantity(text: str) -> Fraction:
     """
-    Return the amount, rounded away from zero to a billionth. With a binary suffix, it is capped at an int64.
+    Return the amount, rounded away from zero to a billionth. With a binary suffix, it is at most 2**63 - 1.
 
-    Raises: QuantityError, also for more than 1000 characters or an exponent beyond 1000.
+    Raises: QuantityError if the text is not a quantity, is longer than 1000 characters, or has an exponent
+    beyond 1000.
     """
     return read_quantity(text).amount
 
 
 @lru_cache(maxsize=1024)
 def read_quantity(text: str) -> Quantity:
-    """Return the amount as parse_quantity() does, with its suffix. Raises: QuantityError."""
+    """Return the amount, as parse_quantity() does, with its suffix. Raises: the same QuantityError."""
     match = _QUANTITY.fullmatch(text)
     if match is None or not 0 < len(text) <= _LONGEST:
         raise QuantityError(FORMAT_ERROR)
@@ -71,7 +73,9 @@ def read_quantity(text: str) -> Quantity:
     digits = whole + decimals
     scale = _scale(suffix)
     if not digits and (suffix in {"Pi", "Ei"} or scale < Fraction(1, _NANO)):
-        raise QuantityError("unable to parse numeric part of quantity")  # otherwise Go reads no digits as 0
+        raise QuantityError(
+            "unable to parse numeric part of quantity"
+        )  # Go would read a missing number as 0 here
     amount = _rounded_up(Fraction(int(digits or "0"), 10 ** len(decimals)) * scale, _NANO)
     if suffix.endswith("i"):
         amount = min(amount, Fraction(_LARGEST_BINARY))
@@ -86,7 +90,7 @@ def _scale(suffix: str) -> Fraction:
     if exponent is None:
         raise QuantityError("unable to parse quantity's suffix")
     if abs(int(exponent[1])) > _LONGEST:
-        raise QuantityError(FORMAT_ERROR)  # Go would spend minutes on the computation
+        raise QuantityError(FORMAT_ERROR)  # Go would compute for minutes
     return Fraction(10) ** int(exponent[1])
 
 
@@ -106,9 +110,9 @@ def same_quantity(one: str, other: str) -> bool:
 
 def _kept(text: str) -> Fraction:
     """
-    Return the amount in a list of resources, rounded up to a thousandth.
+    Return the amount as the server stores it in a list of resources, rounded up to a thousandth.
 
-    The server has no suffix for a multiple of 10^21, and drops its zeros, so that 1000E becomes 1.
+    The server has no suffix for a multiple of 10^21 and drops its zeros, so that 1000E becomes 1.
     """
     amount = _rounded_up(parse_quantity(text), _MILLI)
     has_exponent = re.search(r"[eE][+-]?[0-9]", text) is not None

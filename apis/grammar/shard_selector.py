@@ -21,7 +21,7 @@ _MIXERS: Final = (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53)
 
 
 class ShardField(StrEnum):
-    """The object field that is hashed. A cluster-scoped object has the namespace ""."""
+    """The object field that is hashed. For a cluster-scoped object, the namespace is ""."""
 
     UID = "object.metadata.uid"
     NAMESPACE = "object.metadata.namespace"
@@ -35,7 +35,11 @@ class ShardRange(NamedTuple):
 
 
 def fnv1a_64(text: str) -> int:
-    """Return the 64-bit FNV-1a hash of the text's UTF-8 bytes. A UID costs 3 us, so cache recurring ones."""
+    """
+    Return the 64-bit FNV-1a hash of the text's UTF-8 bytes.
+
+    Hashing a UID takes 3 us, so cache frequent ones.
+    """
     value = _OFFSET
     for byte in text.encode(errors="surrogatepass"):
         value = (value ^ byte) * _PRIME & _LAST
@@ -49,10 +53,10 @@ def slot_of(text: str, count: int) -> int:
 
 def slot_of_namespace(namespace: str, count: int) -> int:
     """
-    Return the slot of a namespace, computed from its mixed hash. It is not one of the server's ranges.
+    Return a namespace's slot, computed from its mixed hash. The slot differs from the server's hash ranges.
 
-    The leading bits of FNV-1a hardly depend on the last characters. Without the mixer, ns-00 to ns-63 would
-    all be in the same slot.
+    The leading bits of FNV-1a hardly depend on the last characters. Without the mixing step, ns-00 to ns-63
+    would all be in the same slot.
     """
     value = fnv1a_64(namespace)
     for mixer in _MIXERS:
@@ -62,12 +66,12 @@ def slot_of_namespace(namespace: str, count: int) -> int:
 
 def slot_range(slot: int, count: int) -> ShardRange:
     """
-    Return the hashes of a slot.
+    Return the range of hashes that belong to a slot.
 
-    Slots 0 to count - 1 cover each hash once; their sizes differ by at most one.
+    Together, slots 0 to count - 1 cover each hash once. Their sizes differ by at most one.
     """
     if not 0 <= slot < count:
-        raise ValueError(f"slot {slot} is none of {count}: they are counted from 0")
+        raise ValueError(f"slot {slot} does not exist: {count} slots are counted from 0")
     return ShardRange(-(-slot * HASHES // count), -(-(slot + 1) * HASHES // count))
 
 
@@ -75,8 +79,8 @@ def format_shard_selector(field: ShardField, ranges: Iterable[ShardRange]) -> st
     """
     Return the parameter's value for objects whose field hashes into one of the ranges.
 
-    Ranges that meet or overlap are merged, so neighbouring slots cost the server one comparison.
-
+    Adjacent or overlapping ranges are merged, so that the server needs only one comparison for neighbouring
+    slots.
     Raises: ValueError for an empty range, a range beyond the hashes, or no ranges, because the server has no
     selector that selects nothing.
     """
@@ -94,5 +98,5 @@ def format_shard_selector(field: ShardField, ranges: Iterable[ShardRange]) -> st
 
 
 def _hex(value: int) -> str:
-    """Return sixteen digits, as the server demands; only 2**64 has seventeen."""
+    """Format a hash with sixteen digits, as the server requires. Only 2**64 has seventeen."""
     return f"0x{value:016x}"

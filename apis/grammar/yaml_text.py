@@ -1,8 +1,8 @@
 """
 Writes YAML that kubectl reads as intended, and reads manifests as kubectl does.
 
-kubectl reads YAML with go-yaml v2, and other programs use v3 or readers of YAML 1.2. Some of them take
-strings such as `y`, `1e3` or `0o17` for booleans or numbers, and PyYAML writes these without quotes. This
+kubectl reads YAML with go-yaml v2. Other programs use v3 or parsers of YAML 1.2. Some of them parse strings
+such as `y`, `1e3` or `0o17` as booleans or numbers, and PyYAML writes these strings without quotes. This
 module quotes each string that any of them would misread.
 """
 
@@ -14,9 +14,9 @@ from typing import Any, ClassVar, Final
 import yaml
 
 _TEXT: Final = "tag:yaml.org,2002:str"
-# This matches more than numbers, times and base-60 numbers, because extra quotes do no harm.
+# This matches more than numbers, times and base-60 numbers, because needless quotes do no harm.
 _LIKE_A_NUMBER: Final = re.compile(r"[-+]?\.?[0-9][0-9a-fA-FxXoObB_.:+TtZz-]*", re.ASCII)
-# These words can have any mix of upper and lower case, and a number that begins with a dot can have a sign.
+# Any capitalization of these words is read as a boolean, null or a key; .inf and .nan can also have a sign.
 _WORDS: Final = frozenset(
     {"", "y", "n", "yes", "no", "on", "off", "true", "false", "null", "nil", "~", "<<", "="}
 )
@@ -26,13 +26,17 @@ _NEVER_MEANT: Final = ("tag:yaml.org,2002:timestamp", "tag:yaml.org,2002:value")
 
 
 def is_plain(text: str) -> bool:
-    """Return whether every reader would take this text for a string if it had no quotes."""
+    """Return whether every YAML parser would read this text as a string if it had no quotes."""
     low = text.lower()
     return not (low in _WORDS or low.lstrip("+-") in _NO_NUMBERS or _LIKE_A_NUMBER.fullmatch(text))
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes no references, multi-line strings as blocks, and a list of one-line strings on one line."""
+    """
+    Writes no references.
+
+    Multi-line strings become blocks, and a list of one-line strings is on one line.
+    """
 
     def ignore_aliases(self, _: object) -> bool:
         return True
@@ -73,7 +77,7 @@ def from_yaml(text: str) -> list[Any]:
 
 
 def to_yaml(document: Any, *, in_ascii: bool = True) -> str:
-    """Return a document as YAML, with its fields in order. Args: in_ascii suits terminals of any encoding."""
+    """Return a document as YAML, with its fields in order. Args: in_ascii escapes all other characters."""
     text: str = yaml.dump(document, Dumper=_Dumper, sort_keys=False, width=110, allow_unicode=not in_ascii)
     return text
 

@@ -1,11 +1,11 @@
 """
-The Memcached of examples/memcached on kopf, as its docs teach it.
+The Memcached of examples/memcached on kopf, written as kopf's documentation recommends.
 
     kopf run benchmarks/peers/kopf_memcached.py --standalone --namespace NAMESPACE
 
-Handlers answer to changes of a Memcached. Its children are mirrored in indices, and a timer compares them
-with it: https://docs.kopf.dev/en/stable/reconciliation/. A foreign Deployment is left alone. Settings are
-kopf's defaults. Handlers run in its thread pool and write with the official client.
+Handlers react to changes of a Memcached. Its children are cached in indices, and a timer compares them with
+the Memcached: https://docs.kopf.dev/en/stable/reconciliation/. A foreign Deployment is not changed. Settings
+are kopf's defaults. Handlers run in kopf's thread pool and write with the official client.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ KIND = ("cache.example.com", "v1", "memcacheds")
 NAME = "cache.example.com/memcached"
 INTERVAL_SECONDS = 10.0
 DELAY_SECONDS = 1.0
-"""Keeps the first round of the timer from creating what the handler of the creation creates."""
+"""Prevents the timer's first round from creating the same objects as the creation handler."""
 
 config.load_kube_config(os.environ["KUBECONFIG"])
 apps = client.AppsV1Api()
@@ -33,13 +33,13 @@ class NameTakenError(kopf.TemporaryError):  # type: ignore[misc] # kopf is not l
 
 @kopf.index("pods", labels={NAME: kopf.PRESENT})  # type: ignore[untyped-decorator] # the same
 def nodes(namespace: str, name: str, labels: Any, **_: Any) -> dict[tuple[str, str], str]:
-    """The Pods of each Memcached, by its name."""
+    """Index the Pods of each Memcached, by its name."""
     return {(namespace, labels[NAME]): name}
 
 
 @kopf.index("apps", "v1", "deployments")  # type: ignore[untyped-decorator] # the same
 def deployments(namespace: str, name: str, body: kopf.Body, **_: Any) -> dict[tuple[str, str], Any]:
-    """Every Deployment by its name: a foreign one may have the name that we need."""
+    """Index every Deployment by its name, because a foreign one can have the name that we need."""
     return {(namespace, name): body}
 
 
@@ -47,13 +47,13 @@ def deployments(namespace: str, name: str, body: kopf.Body, **_: Any) -> dict[tu
 @kopf.on.resume(*KIND)  # type: ignore[untyped-decorator] # the same
 @kopf.on.update(*KIND, field="spec.size")  # type: ignore[untyped-decorator] # the same
 def changed(body: kopf.Body, deployments: kopf.Index, **_: Any) -> None:
-    """A Memcached is new, has another size, or was there when the operator started."""
+    """Handle a Memcached that is new, has another size, or existed when the operator started."""
     ensure(body, deployments)
 
 
 @kopf.timer(*KIND, interval=INTERVAL_SECONDS, initial_delay=DELAY_SECONDS)  # type: ignore[untyped-decorator] # the same
 def compare(body: kopf.Body, patch: kopf.Patch, nodes: kopf.Index, deployments: kopf.Index, **_: Any) -> None:
-    """Repair the Deployment, and write the status if it differs."""
+    """Repair the Deployment, and write the status if it is out of date."""
     key, size = (body.metadata.namespace, body.metadata.name), body.spec["size"]
     try:
         ensure(body, deployments)
@@ -98,7 +98,7 @@ def ensure(body: kopf.Body, deployments: kopf.Index) -> None:
 
 
 def is_controlled_by(obj: kopf.Body, owner: kopf.Body) -> bool:
-    """Whether the controller of an object is that owner."""
+    """Return whether an object's controller is that owner."""
     references = obj.metadata.get("ownerReferences", ())
     return any(each.get("controller") and each["uid"] == owner.metadata.uid for each in references)
 

@@ -1,11 +1,11 @@
 """
-The MyApp operator on kopf, with the writes of ours: Deployment, Service, autoscaler, events, status.
+The MyApp operator on kopf, with the same writes as ours: Deployment, Service, autoscaler, events, status.
 
     env KUBECONFIG=FILE WORKERS=4 kopf run benchmarks/peers/kopf_myapp.py --standalone --namespace NAMESPACE
 
-It only creates, which is what benchmarks/reconciling.py measures. kopf adds one write of its own, the
-annotation in which it remembers what it has handled; its events about its own handlers are turned off.
-Handlers run in its thread pool and write with the official client.
+The operator only creates objects, which is what benchmarks/reconciling.py measures. kopf adds one write, the
+annotation in which it records what it has handled. Its events about its own handlers are turned off. Handlers
+run in kopf's thread pool and write with the official client.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ apps, core, autoscaling = client.AppsV1Api(), client.CoreV1Api(), client.Autosca
 
 @kopf.on.startup()  # type: ignore[untyped-decorator] # kopf is not looked into
 def configure(settings: kopf.OperatorSettings, **_: Any) -> None:
-    """As many threads as ours has, and no events but ours."""
+    """Use as many threads as our program, and turn kopf's own events off."""
     settings.execution.max_workers = int(os.environ["WORKERS"])
     settings.posting.loggers = False
 
@@ -99,7 +99,7 @@ def autoscaler(body: kopf.Body) -> dict[str, Any]:
 
 
 def status(name: str, generation: int) -> dict[str, Any]:
-    """The status of a MyApp whose pods are not there yet."""
+    """Return the status of a MyApp whose pods do not exist yet."""
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     claims = (("Ready", "False"), ("Progressing", "True"), ("Degraded", "False"))
     conditions = [

@@ -1,4 +1,4 @@
-"""A program that converts the CronJob of kubebuilder's tutorial: its schedule is a text, or five fields."""
+"""A program that converts the CronJob of kubebuilder's tutorial: its schedule is a string, or five fields."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The floor: the same bytes, already in memory, through msgspec into the same types, kept in a list."""
+"""Measures the floor: msgspec decodes the same bytes from memory into the same types, kept in a list."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""handloop: an informer, a handler that adds keys to a workqueue, busy workers: the delays of the handler."""
+"""Measures the handler's delays in handloop: an informer, a handler that adds keys, and busy workers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ WORK_SECONDS = 0.0005
 
 
 def work(queue: Queue[object]) -> None:
-    """For each key compute for half a millisecond, then wait as long, as for an answer."""
+    """For each key, compute for half a millisecond, and then wait for as long, as if for a response."""
     while True:
         key = queue.get()
         end = time.perf_counter() + WORK_SECONDS
@@ -40,7 +40,7 @@ def work(queue: Queue[object]) -> None:
 
 
 def main() -> None:
-    """List, then take events, each stamped with the nanosecond at which it left."""
+    """List, and then receive events, each of which carries its send time in nanoseconds."""
     port, _, events, workers = (int(argument) for argument in sys.argv[1:5])
     api = Client(HTTPTransport(ClientConfig(host=f"http://127.0.0.1:{port}")))
     factory = SharedInformerFactory(api, options=InformerOptions(abridged=ABRIDGED))

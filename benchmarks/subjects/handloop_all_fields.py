@@ -1,4 +1,4 @@
-"""handloop's informer, as in handloop_informer.py, of whole objects: it decodes what the floor decodes."""
+"""handloop's informer as in handloop_informer.py, but with whole objects: it decodes as much as the floor."""
 
 from __future__ import annotations
 

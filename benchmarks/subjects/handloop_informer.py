@@ -1,4 +1,4 @@
-"""handloop: a shared informer as the program has it, and one handler that adds keys to a workqueue."""
+"""handloop: a shared informer as in a program, and one handler that adds keys to a workqueue."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PROGRAM_OPTIONS = InformerOptions(abridged=ABRIDGED)
 
 
 def main(options: InformerOptions) -> None:
-    """List, then take events until all have reached the handler."""
+    """List, and then receive events until the handler has received all of them."""
     port, objects, events = (int(argument) for argument in sys.argv[1:4])
     api = Client(HTTPTransport(ClientConfig(host=f"http://127.0.0.1:{port}")))
     factory = SharedInformerFactory(api, options=options)

@@ -1,4 +1,4 @@
-"""lightkube: list, then watch, into a dict; what its users write by hand, as it has no informer."""
+"""lightkube: list, then watch, into a dict. Its users write this by hand, because it has no informer."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from meter import Meter, report
 
 
 def main() -> None:
-    """List in pages of 500, then take events until all were seen."""
+    """List in pages of 500, and then receive all events."""
     port, objects, events = (int(argument) for argument in sys.argv[1:4])
     cluster = Cluster(server=f"http://127.0.0.1:{port}")
     api = Client(KubeConfig.from_one(cluster=cluster, user=User(token="none")))  # noqa: S106 - no secret

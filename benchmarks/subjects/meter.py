@@ -1,4 +1,4 @@
-"""What every subject prints: the CPU seconds of the whole process, all threads, and the memory it holds."""
+"""The figures that every subject prints: the process's CPU seconds, for all threads, and its memory."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ EVENT_TIMEOUT_SECONDS = 300
 
 class Meter:
     """
-    Two moments of this process and what lies between.
+    Measures the resources of this process between two points in time.
 
-    CPU is the process's own, user and system, of all its threads; memory is resident after a collection.
+    CPU is the process's user and system time, for all threads. Memory is the resident memory after a
+    collection.
     """
 
     def __init__(self) -> None:
@@ -25,7 +26,11 @@ class Meter:
         self._wall, self._cpu = time.perf_counter(), time.process_time()
 
     def lap(self) -> dict[str, float]:
-        """What it took since the last lap. Other threads work on: the next lap leaves out this call alone."""
+        """
+        Return the figures since the last lap.
+
+        Other threads continue; only this call's own time is excluded.
+        """
         wall, cpu, own = time.perf_counter(), time.process_time(), time.thread_time()
         memory = _resident_bytes()
         result = {"cpu": cpu - self._cpu, "wall": wall - self._wall, "memory": float(memory - self._memory)}

@@ -13,7 +13,7 @@ from meter import EVENT_TIMEOUT_SECONDS, Meter, report
 
 
 def main() -> None:
-    """List, then take events until all have reached the handler."""
+    """List, and then receive events until the handler has received all of them."""
     port, objects, events = (int(argument) for argument in sys.argv[1:4])
     configuration = client.Configuration()
     configuration.host = f"http://127.0.0.1:{port}"

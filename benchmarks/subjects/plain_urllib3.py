@@ -1,4 +1,7 @@
-"""urllib3 and the bare decode: list, then watch, on one thread into a dict; what a wake-up costs at least."""
+"""
+urllib3 and only decoding: list, then watch, on one thread into a dict. It shows the minimal cost of a
+wake-up.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ PATH = "/apis/apps/v1/deployments"
 
 
 def main() -> None:
-    """List in pages of 500, then take events until all were seen."""
+    """List in pages of 500, and then receive all events."""
     port, objects, events = (int(argument) for argument in sys.argv[1:4])
     pool = urllib3.HTTPConnectionPool("127.0.0.1", port)
     page_decoder = msgspec.json.Decoder(Page, dec_hook=decode_hook)

@@ -1,4 +1,8 @@
-"""A program whose owners each have a Deployment, which finds its way to the owner's replica by its label."""
+"""
+A program whose owners each have a Deployment.
+
+By its label, the Deployment is sent to the owner's replica.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""handloop's informer, as in handloop_informer.py, while a viewer in its own process reads the live page."""
+"""handloop's informer as in handloop_informer.py, while a viewer in another process reads the live page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The permissions that the program needs, the commands that grant them, and E09 for missing ones."""
+"""The permissions that the program needs, the commands that grant them, and E09 for those that it lacks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Need(NamedTuple):
 
     @property
     def what(self) -> str:
-        """`update foos.samplecontroller.k8s.io/status`, `get leases.coordination.k8s.io "handloop"`."""
+        """`update foos.samplecontroller.k8s.io/status`, or `get leases.coordination.k8s.io "handloop"`."""
         verb, resource, _, subresource, name = self.permission
         shown = resource.group_resource + (f"/{subresource}" if subresource else "")
         return f'{verb} {shown} "{name}"' if name else f"{verb} {shown}"
@@ -48,9 +48,9 @@ def needs(access: Iterable[Access], namespaces: Sequence[str] = (), *, name: str
 
 def missing_permissions(user: str, denied: Sequence[Need], total: int, command: str) -> Problem:
     """
-    E09: all missing permissions together.
+    Return the problem E09, which lists all missing permissions.
 
-    Args: total is the number of permissions that were checked; command prints the roles that grant them.
+    Args: total is the number of permissions that were checked. command prints the roles that grant them.
     """
     first = denied[0]
     listed = ", ".join(

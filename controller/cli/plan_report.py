@@ -1,4 +1,4 @@
-"""Prints a plan: a summary and then each object, or JSON that is the same for the same cluster."""
+"""Prints a plan: a summary followed by each object, or JSON, which is identical for identical clusters."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from handloop.controller.runtime.planning.planner import NOT_RUN, Plan, Unshown
 
 FAILED: Final = "failed"
 _KNOWN: Final = (MORE, PAUSED, NOT_RUN)
-"""Reasons that hide nothing that the first reconcile of a name would write."""
+"""Reasons for which no write of a name's first reconcile is missing from the plan."""
 _LONGEST: Final = 120
 
 
@@ -83,7 +83,7 @@ def summary(writes: Iterable[PlannedWrite], owned: dict[str, int], unshown: Iter
     """
     Return a plan's result in one sentence.
 
-    Args: owned counts all objects of kinds with pods, by kind.
+    Args: owned counts all objects, by kind, of the kinds that have pods.
     """
     restarts: dict[str, Counter[str]] = {}
     others: dict[str, dict[str, set[tuple[str, ...]]]] = {}
@@ -151,7 +151,7 @@ def _groups(unshown: Iterable[Unshown]) -> Iterator[tuple[str, dict[str, list[st
 
 
 def _without(name: str, text: str) -> str:
-    """Return a reason without its object's name, so that many objects can share it."""
+    """Replace the object's name in a reason, so that the reason is the same for many objects."""
     return re.sub(rf"(?<![\w.-]){re.escape(name)}(?![\w.-])", "NAME", text)
 
 

@@ -1,6 +1,8 @@
 """
-The checks before the controllers start: the server answers, the CRDs exist, all permissions are granted. All
-problems are reported at once, not one per attempt. `doctor` checks without starting anything.
+Checks before the controllers start that the server answers, the CRDs exist and all permissions are granted.
+
+All problems are reported at once, instead of one per attempt. `doctor` runs the checks without starting
+anything.
 """
 
 from __future__ import annotations
@@ -52,15 +54,15 @@ T = TypeVar("T")
 TRIES: Final = 3
 PAUSE_SECONDS: Final = 2.0
 REQUEST_SECONDS: Final = 5.0
-"""The deadline of each request in the checks. A stop does not wait longer than this."""
+"""The deadline of each request in the checks. It also limits how long a stop waits."""
 AT_ONCE: Final = 4
-"""How many requests run in parallel. The informers use the same connections afterwards."""
+"""The number of parallel requests. The informers use the same connections afterwards."""
 _SERVER_FAILED: Final = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """The result of a check: its subject, and the code of the problem that it found, or "" for none."""
+    """The result of one check: its subject, and the code of the problem that was found, or ""."""
 
     check: str
     subject: str
@@ -70,7 +72,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """The result of all checks: the problems, the most serious first, and the facts for the banner."""
+    """The result of all checks: the problems, most serious first, and the facts for the start's banner."""
 
     problems: tuple[Problem, ...] = ()
     findings: tuple[Finding, ...] = ()
@@ -81,7 +83,11 @@ class Report:
 
     @property
     def exit_code(self) -> int:
-        """The exit code of the first error. Without one: 0, or 1 if a stop ended the checks early."""
+        """
+        The exit code of the first error.
+
+        Without an error, it is 0, or 1 if a stop ended the checks early.
+        """
         otherwise = EXIT_FATAL if self.stopped else EXIT_OK
         return next((problem.exit_code for problem in self.problems if problem.exit_code), otherwise)
 
@@ -96,14 +102,14 @@ def _go_on_unless(stop: threading.Event) -> None:
 
 
 def _unless_stopped(stop: threading.Event, question: Callable[[], T]) -> T:
-    """Ask the question and return the answer. Raises: _StoppedError."""
+    """Call the function and return its result. Raises: _StoppedError if a stop was requested before."""
     _go_on_unless(stop)
     return question()
 
 
 class Preflight:
     """
-    The checks for one configuration and one command line, the same for `run` and `doctor`.
+    The checks for one configuration and one command line. `run` and `doctor` run the same ones.
 
     They check the access that the chosen controllers declare, in the namespaces that they watch, and the
     access to the lease.
@@ -118,7 +124,8 @@ class Preflight:
         self._options = options
         self._operator = options.operator
 
-    # The next two properties load the types of all kinds, so they are not used until the server has answered.
+    # The next two properties load the types of all kinds. For this reason, they are not used until the server
+    # has answered.
 
     @cached_property
     def _custom(self) -> Mapping[Resource, type[Any]]:
@@ -126,7 +133,7 @@ class Preflight:
 
     @cached_property
     def _foreign(self) -> Sequence[Resource]:
-        """The resources that the controllers read or write, but whose CRDs belong to other programs."""
+        """The resources that the controllers read or write, and whose CRDs belong to other programs."""
         ours = {(one.group, one.plural) for one in self._custom}
         used = {
             (one.resource.group, one.resource.plural): one.resource for one in declared_access(self._options)
@@ -135,8 +142,8 @@ class Preflight:
 
     @cached_property
     def _needs(self) -> Sequence[Need]:
-        # Access that may be granted by name is not checked. Neither is access in namespaces that labels
-        # select, because they change, and a RoleBinding in each of them is enough.
+        # Two kinds of access are not checked: access that can be granted by name, and access in namespaces
+        # that labels select, because these namespaces change, and a RoleBinding in each of them is enough.
         labels = self._options.namespace_labels
         access = [
             one
@@ -147,16 +154,16 @@ class Preflight:
 
     def check(self, stop: threading.Event, *, tries: int = TRIES) -> Report:
         """
-        Ask the server everything that the checks need.
+        Send all the requests that the checks need.
 
         Args: tries limits the attempts to reach a server.
-        Blocks: until all answers have arrived; after a stop, at most until the current requests have ended.
+        Blocks: until all answers have arrived. After a stop, it waits only for the current requests.
         """
         server = ""
         try:
             _go_on_unless(stop)
             problem = self._login_problem()
-            # A stop also ends the login, which does not mean that the credentials are wrong.
+            # A stop also ends the login, and the error does not mean then that the credentials are wrong.
             _go_on_unless(stop)
             if problem is None:
                 server, problem = self._reach(stop, tries)
@@ -175,7 +182,8 @@ class Preflight:
         return Report(problems=(problem,), findings=(finding,), summary=summary)
 
     def _login_problem(self) -> Problem | None:
-        # Log in before any request, because a login program or a person at a browser may need longer.
+        # Log in before any request, because a login program or a user at a browser can take longer than a
+        # request.
         try:
             self._config.credentials.authorization()
         except ConfigError as error:
@@ -183,7 +191,11 @@ class Preflight:
         return None
 
     def _reach(self, stop: threading.Event, tries: int) -> tuple[str, Problem | None]:
-        """Return the server's version, and a problem if no answer came. A refusal is an answer, too."""
+        """
+        Return the server's version, and a problem if the server did not answer.
+
+        A refusal is also an answer.
+        """
         problem: Problem | None = None
         began_at = self._clock.now()
         for attempt in range(tries):
@@ -258,7 +270,7 @@ class Preflight:
         )
 
     def _fits(self, kinds: Mapping[Resource, list[Problem]], stop: threading.Event) -> list[Any]:
-        """Return a Fit for each existing kind. A start that only warns leaves this to FitWatch."""
+        """Return a Fit for each kind that the server has. If a start only warns, FitWatch does this later."""
         if self._options.command != "doctor" and self._options.preflight != "exit":
             return []
         from handloop.controller.cli.fit_check import looked_at  # noqa: PLC0415 - not for every start
@@ -282,7 +294,10 @@ class Preflight:
                 yield Finding(check="storage", subject=subject, ok=True)
 
     def _converted(self, kinds: Iterable[type[Kind]]) -> Iterator[tuple[str, Any]]:
-        """Yield pairs (definition's name, Conversion). Skipped on a start, as no replica may convert yet."""
+        """
+        Yield (definition's name, Conversion). A start skips this, because no replica may be able to convert
+        yet.
+        """
         if self._options.command != "doctor":
             return
         from handloop.controller.cli.conversion_check import conversions  # noqa: PLC0415 - not for a start
@@ -391,10 +406,9 @@ def _need_finding(need: Need, *, ok: bool) -> Finding:
 
 def doctor(options: Options, stop: threading.Event, out: TextIO, *, seams: Seams = REAL_SEAMS) -> int:
     """
-    Run all checks that a start runs, and print their findings.
+    Run all the checks of a start, and print their findings.
 
-    Returns: the exit code that `--preflight=exit` would give, which is that of the first kind of check that
-    fails.
+    Returns: the exit code that `--preflight=exit` would give, which is that of the first check that failed.
     """
     report = _examine(options, stop, seams)
     out.write(writable(_json(report) if options.output == "json" else _table(report), out))
@@ -415,7 +429,7 @@ def _examine(options: Options, stop: threading.Event, seams: Seams) -> Report:
         problem = config_problem(error, options.operator.command)
         finding = Finding(check="configuration", subject=problem.what, ok=False, code=problem.code)
         return Report(problems=(problem,), findings=(finding,))
-    # Say which kubeconfig is used, and which context in it.
+    # Report which kubeconfig is used, and which context in it.
     shown = f"{config.source}, context {config.context_name}" if config.context_name else config.source
     return replace(
         report, findings=(Finding(check="configuration", subject=shown, ok=True), *report.findings)
@@ -447,7 +461,7 @@ def _table(report: Report) -> str:
     failed = sum(not finding.ok for finding in report.findings)
     counted = f"{failed} of {len(rows)} checks failed" if failed else f"all {len(rows)} checks passed"
     if any(finding.check == "permission" for finding in report.findings):
-        counted += "\npermissions: those that the set-up declares; what it forgets is not checked (E09)"
+        counted += "\npermissions: only those that the set-up declares were checked (E09)"
     return "\n".join([*rows, "", counted, *(f"\n{problem}" for problem in report.problems)]) + "\n"
 
 

@@ -32,7 +32,8 @@ NEWEST: Final = (1, 36)
 _TESTED: Final = "{}.{}-{}.{}".format(*OLDEST, *NEWEST)
 _VERSION: Final = re.compile(r"v?(\d+)\.(\d+)")
 _MOST_CAUSES: Final = 10
-# The first Kubernetes version in which a feature is on by default, and what happens without it.
+# The first Kubernetes version in which a feature is on by default, the feature, and its replacement before
+# that.
 _FEATURES: Final = (
     ((1, 32), "streamed lists (it lists in pages)"),
     ((1, 29), "stable CEL rules in CRDs (invalid objects may be stored)"),
@@ -56,7 +57,7 @@ class Problem:
         lines += [f"  cause: {cause}" for cause in self.causes]
         lines += [f"  fix: {fix}" for fix in self.fixes]
         lines.append(f"  more: {self.more}")
-        # Text from a server or a lease must not look like one of our lines.
+        # A text from a server or a lease must not be able to imitate one of our lines.
         return "\n".join(map(printable, lines))
 
     @property
@@ -72,9 +73,10 @@ class Problem:
 
 def install_fixes(group_resource: str, version: str, stored: Sequence[str], crd_command: str) -> list[str]:
     """
-    Return the steps to install the CRD printed by crd_command, which has only this version.
+    Return the steps to install the CRD that crd_command prints, which has only this version.
 
-    Args: stored are the versions in which objects may be stored now. The server refuses a CRD that lacks one.
+    Args: stored are the versions in which objects may be stored now. The server refuses a CRD that lacks one
+    of them.
     """
     install = f"{crd_command} | kubectl apply -f -"
     others = [one for one in stored if one != version]
@@ -92,7 +94,7 @@ def install_fixes(group_resource: str, version: str, stored: Sequence[str], crd_
         both,
         f"migrate them: kubectl get {plural}.{version}.{group} -A -o json | kubectl replace -f -",
         f"kubectl patch crd {group_resource} --subresource=status --type=merge -p '{migrated}'",
-        f"{install}   (until then the server refuses this)",
+        f"{install}   (the server refuses this before the migration)",
     ]
 
 
@@ -106,10 +108,10 @@ def missing_resource(
     stored: Sequence[str] = (),
 ) -> Problem:
     """
-    E07: the CRD is not installed. E08: it serves other versions.
+    Return the problem E07 (the CRD is not installed) or E08 (it serves other versions).
 
-    Args: crd_command prints our CRD; nearest is a similar resource that is served, or "" for none; stored is
-    as in install_fixes, or () if unknown.
+    Args: crd_command prints our CRD. nearest is a similar resource that the server has, or "". stored is as
+    in install_fixes, or () if unknown.
     """
     install = f"{crd_command} | kubectl apply -f -"
     if served:
@@ -135,13 +137,13 @@ def missing_foreign(
     resource: str, kind: str, plural: str, versions: tuple[str, ...] = (), nearest: str = ""
 ) -> Problem:
     """
-    E07: another program's definition is not installed, or its names differ from those in our type.
+    Return the problem E07: another program's definition is not installed, or differs from our type in names.
 
-    Args: resource is `plural.group/version`; plural is the plural that the server has for that kind; nearest
-    is a served resource with a similar name. Both are "" if there is none.
+    Args: resource is `plural.group/version`. plural is the server's plural for that kind, and nearest is a
+    served resource with a similar name; both can be "".
     """
-    cause = f"the program that defines {kind} is not installed, or not yet"
-    fixes = ["install it   (the controller goes on by itself when the kind appears)"]
+    cause = f"the program that defines {kind} is not installed yet"
+    fixes = ["install it   (the controller continues by itself when the kind appears)"]
     if plural:
         cause = f"the server calls {kind} {plural}"
         fixes = [f'write plural="{plural}" where the program names the kind']
@@ -160,18 +162,22 @@ def missing_foreign(
 
 
 def foreign_scope(resource: str, scope: str) -> Problem:
-    """E08: another program's kind is namespaced, but our type is not, or vice versa. scope is the kind's."""
+    """
+    Return the problem E08: another program's kind and our type have different scopes.
+
+    Args: scope is the scope of the kind.
+    """
     return Problem(
         code="E08",
         exit_code=EXIT_NO_CRD,
-        what=f"the server's {resource} has the scope {scope}, but the program's type does not",
-        causes=("a type that does not set its scope is Namespaced",),
+        what=f"the server's {resource} has the scope {scope}, but the program's type has another",
+        causes=("a type without an explicit scope is Namespaced",),
         fixes=(f'write scope="{scope}" where the program names the kind',),
     )
 
 
 def other_definition(group_resource: str, differs: str, fixes: Sequence[str]) -> Problem:
-    """E08: the CRD exists, but differs so much from our type that nothing works."""
+    """Return the problem E08: the CRD exists, but differs so much from our type that no request works."""
     return Problem(
         code="E08",
         exit_code=EXIT_NO_CRD,
@@ -182,7 +188,7 @@ def other_definition(group_resource: str, differs: str, fixes: Sequence[str]) ->
 
 
 def no_status_subresource(group_resource: str, fixes: Sequence[str]) -> Problem:
-    """E08: the CRD has no status subresource, like sample-controller's plain crd.yaml."""
+    """Return the problem E08: the CRD has no status subresource, like sample-controller's plain crd.yaml."""
     return Problem(
         code="E08",
         exit_code=EXIT_OK,
@@ -204,12 +210,12 @@ _LISTENERS: Final = {
 }
 _WITHOUT_CERTIFICATE: Final = {
     "metrics": "--metrics-cert-dir with tls.crt and tls.key, or --metrics-auth=false for plain HTTP",
-    "conversion": "--webhook-cert-dir with tls.crt and tls.key, or leave it out for generated certificates",
+    "conversion": "--webhook-cert-dir with tls.crt and tls.key, or remove it for generated certificates",
 }
 
 
 def port_in_use(error: ListenError) -> Problem:
-    """E10: another process is listening on the port, or this process may not listen on the address."""
+    """Return the problem E10: another process uses the port, or this one may not listen on the address."""
     if isinstance(error, NoCertificateError):
         return Problem(
             code="E10",
@@ -234,7 +240,11 @@ def port_in_use(error: ListenError) -> Problem:
 
 
 def stop_took_too_long(left: BaseException, shutdown_timeout: float) -> Problem:
-    """E16: work was still running when the time allowed for the stop was over. Args: left names the work."""
+    """
+    Return the problem E16: work was still running at the end of the time allowed for the stop.
+
+    Args: left names the work.
+    """
     now = format_duration(shutdown_timeout)
     return Problem(
         code="E16",
@@ -246,24 +256,38 @@ def stop_took_too_long(left: BaseException, shutdown_timeout: float) -> Problem:
 
 
 def cannot_share(error: BaseException) -> Problem:
-    """E17: the work cannot be shared as requested. Args: error has the reason and the fix."""
+    """
+    Return the problem E17: replicas cannot share the work as requested. Args: error has the reason and the
+    fix.
+    """
     return Problem(code="E17", exit_code=EXIT_CONFIG, what=f"the work is not shared: {error}")
 
 
 def not_converted(group_resource: str, problem: str) -> Problem:
-    """E19: the server cannot convert objects. Args: problem is its message, or a fault in the definition."""
+    """
+    Return the problem E19: the server cannot convert objects.
+
+    Args: problem is the server's message, or a fault in the definition.
+    """
     return Problem(
         code="E19",
         exit_code=EXIT_FATAL,
         what=f"{group_resource} is not converted between its versions: {problem}",
-        causes=("no replica that converts is ready", "the definition points elsewhere, or has no caBundle"),
+        causes=(
+            "no replica that converts is ready",
+            ("the definition names another server, or has no caBundle"),
+        ),
         fixes=("start the program; if the definition does not change, the log of its leader says why",),
     )
 
 
 def misfit(resource: str, differs: Sequence[str], fixes: Iterable[str]) -> Problem:
-    """E20: a kind's served definition does not fit the program's type. Args: differs says where."""
-    more = [f"and in {len(differs) - _MOST_CAUSES} places more"] if len(differs) > _MOST_CAUSES else []
+    """
+    Return the problem E20: a kind's definition on the server does not fit the program's type.
+
+    Args: differs describes the differences.
+    """
+    more = [f"and {len(differs) - _MOST_CAUSES} more differences"] if len(differs) > _MOST_CAUSES else []
     return Problem(
         code="E20",
         exit_code=EXIT_NO_CRD,
@@ -276,9 +300,10 @@ def misfit(resource: str, differs: Sequence[str], fixes: Iterable[str]) -> Probl
 
 def version_skew(server_version: str) -> Problem | None:
     """
-    E13: the server is older or newer than the tested range. None if it is neither, or is unknown.
+    Return the problem E13 if the server is older or newer than the tested range.
 
-    Args: server_version is a text such as `v1.31.4`.
+    Args: server_version is a string such as `v1.31.4`.
+    Returns: None if the version is in the range, or is unknown.
     """
     match = _VERSION.match(server_version)
     if match is None:

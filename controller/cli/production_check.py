@@ -1,8 +1,8 @@
 """
-`doctor --production`: checks whether the program is deployed in the cluster as production requires.
+`doctor --production`: checks whether the program's deployment in the cluster is fit for production.
 
-It reads the Deployment and the objects around it, but does not ask the program. docs/production.md has the
-reason for each check.
+The checks read the Deployment and the objects around it, but send no requests to the program.
+docs/production.md explains the reason for each check.
 """
 
 from __future__ import annotations
@@ -33,7 +33,11 @@ _LEASES: Final = "apis/coordination.k8s.io/v1"
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One check's result. Args: fix is what to do if it failed; unknown says why it is unknown, or is ""."""
+    """
+    The result of one check.
+
+    Args: fix is what to do if the check failed. unknown is the reason if the result is unknown, or "".
+    """
 
     what: str
     ok: bool
@@ -47,7 +51,7 @@ class Line:
 
 
 class Deployed:
-    """A Deployment of the operator, and the objects in its namespace. Args: now is in seconds since 1970."""
+    """The operator's Deployment, and the objects in its namespace. Args: now is in seconds since 1970."""
 
     def __init__(self, client: Client, options: Options, deployment: Mapping[str, Any], now: float) -> None:
         self._client = client
@@ -116,7 +120,7 @@ def production_lines(client: Client, options: Options, clock: Clock) -> list[Lin
     place = options.leader_elect_resource_namespace or f"{options.operator.name}-system"
     found = _deployment(client, place, options.operator.name)
     if found is None:
-        what = f"a Deployment of {options.operator.name} in the namespace {place}"
+        what = f"a Deployment named {options.operator.name} in the namespace {place}"
         return [Line(what, False, "--leader-elect-resource-namespace NAMESPACE, if it runs elsewhere")]
     try:
         deployed = Deployed(client, options, found, clock.time())
@@ -158,9 +162,10 @@ def _line(deployed: Deployed, what: str, holds: Callable[[Deployed], object], fi
     try:
         return Line(what, bool(holds(deployed)), fix)
     except APIError as error:
-        if error.code == _NOT_FOUND:  # a server that does not have the kind has no such object
+        if error.code == _NOT_FOUND:  # a server without the kind has no such object
             return Line(what, False, fix)
-        # Denied access is the user's choice and not a failure, but a failing server proves nothing.
+        # Denied access is the user's choice and not a failure, but an error of the server leaves the result
+        # open.
         is_forbidden = error.code == _FORBIDDEN
         return Line(what, is_forbidden, fix, "not checked: may not be read" if is_forbidden else str(error))
 
@@ -237,7 +242,7 @@ _CHECKS: Final[Sequence[tuple[str, Callable[[Deployed], object], str]]] = (
     (
         "a lease is held and renewed",
         lambda one: one.held_leases(),
-        "look at the pods' logs and at the leases",
+        "read the pods' logs, and check the leases",
     ),
     ("a disruption budget allows an eviction", _has_room, "manifests/manager/pod_disruption_budget.yaml"),
     ("a startup probe", _probe("startupProbe"), "startupProbe: /healthz, for a minute"),

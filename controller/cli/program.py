@@ -56,10 +56,10 @@ class Program:
         seams: Seams = REAL_SEAMS,
     ) -> None:
         """
-        Set up the chosen controllers. Nothing is sent before run.
+        Set up the chosen controllers. No requests are sent before run.
 
-        Args: manager_options are further options for Manager; certificates are the registry's metrics for
-        certificates, or None if it has none; on_terminal makes progress lines more frequent.
+        Args: manager_options are further options for Manager. certificates are the registry's metrics for
+        certificates, or None if it has none. on_terminal makes progress lines more frequent.
         """
         self._client = client
         self._stop = stop
@@ -98,10 +98,10 @@ class Program:
 
     def run(self) -> None:
         """
-        Work until stop is set, then stop everything in order.
+        Run until stop is set, then stop everything in order.
 
-        Raises: the same as Manager.run.
-        Blocks: until stop is set, then as long as Manager.run does, and up to one second more for the thread
+        Raises: the same errors as Manager.run.
+        Blocks: until stop is set and Manager.run has returned, and then up to one second more for the thread
         `hint`.
         """
         hint = self._seams.spawn("hint", self._say_nothing_to_do)
@@ -109,11 +109,11 @@ class Program:
             self.manager.run(self._stop)
         finally:
             self._stop.set()
-            # The thread may be waiting for an answer that never comes.
+            # The thread may be waiting for an answer that never arrives.
             hint.join(_HINT_SECONDS)
 
     def _say_nothing_to_do(self) -> None:
-        """Report E15 once, if the caches are filled but hold no object of our kinds."""
+        """Report E15 once if the caches are filled, but contain no object of our kinds."""
         while not self._seams.clock.sleep(NOTHING_TO_DO_SECONDS, self._stop):
             known = [(setup, mine) for setup, mine in self._mirrored if all(one.has_synced() for one in mine)]
             if self._mirrored and not known:
@@ -127,11 +127,15 @@ class Program:
             return
 
     def _count_elsewhere(self, idle: Sequence[Setup]) -> int | None:
-        """Count the objects in all namespaces. None if all are watched, or if listing them is not allowed."""
+        """
+        Count the objects in all namespaces.
+
+        Return None if all are watched, or if listing is not allowed.
+        """
         if not self._namespaces:
             return None
         try:
-            # Check this first, so that a program with roles in only some namespaces causes no 403.
+            # Check the permission first, so that a program with roles in only some namespaces causes no 403.
             kinds = [kind for setup in idle for kind in setup.kinds]
             for kind in kinds:
                 if not check_access(self._client, Permission("list", kind.resource)).allowed:
@@ -144,7 +148,7 @@ class Program:
 
 
 def informer_options(options: Options, *, on_terminal: bool = False) -> InformerOptions:
-    """Return the operator's InformerOptions with the command line's changes. Args: see Program."""
+    """Return the operator's InformerOptions with the changes from the command line. Args: see Program."""
     operator = options.operator
     return replace(
         operator.informer_options() or DEFAULT_OPTIONS,
@@ -162,14 +166,14 @@ def _convert(
     manager: Manager, client: Client, options: Options, certificates: CertificateMetrics | None
 ) -> None:
     """
-    Add the conversion webhook to a manager if it reconciles a kind with conversion functions.
+    Add the conversion webhook to a manager that reconciles a kind with conversion functions.
 
-    Raises: ListenError.
+    Raises: ListenError if the webhook cannot listen on its address.
     """
     kinds = [kind for kind in manager.reconciled_kinds() if kind.previous is not None]
     if not kinds:
         return
-    # loaded here: most programs convert nothing
+    # imported here, because most programs convert no objects
     from handloop.controller.cli.webhook import (  # noqa: PLC0415
         any_is_converted,
         webhook_address,
@@ -180,10 +184,10 @@ def _convert(
         return
     service = webhook_service(options)
     if not (options.in_cluster or service.url):
-        what = "Objects are not converted here, outside the cluster, without --webhook-url=https://HOST:PORT"
+        what = "Outside the cluster, objects are not converted without --webhook-url=https://HOST:PORT"
         log.warning(what, kinds=[kind.__name__ for kind in manager.reconciled_kinds()])
         return
-    # loaded here: most programs convert nothing
+    # imported here, because most programs convert no objects
     from handloop.controller.runtime.conversion.conversion import (  # noqa: PLC0415
         ConversionOptions,
         add_conversion,
@@ -195,7 +199,7 @@ def _convert(
 
 
 def _holds_any(informer: MultiNamespaceInformer[Any]) -> bool:
-    """Return whether the cache holds an object or has quarantined one."""
+    """Return whether the cache contains an object or has quarantined one."""
     statistics = [part.statistics() for part in informer.informers]
     return any(one.objects or one.quarantined for one in statistics)
 
@@ -204,11 +208,11 @@ def nothing_to_do(
     idle: Sequence[Setup], namespaces: Sequence[str], elsewhere: int | None = None, *, labels: str = ""
 ) -> Problem:
     """
-    E15: the program runs, but has no object to work on.
+    Return the problem E15: the program runs, but has no object to work on.
 
-    Args: idle are the controllers without an object; namespaces are the watched ones, or () for all;
-    elsewhere is the number of objects in other namespaces, or None if unknown; labels select the watched
-    namespaces, or "" for any.
+    Args: idle are the controllers without an object. namespaces are the watched ones, or () for all.
+    elsewhere is the number of objects in other namespaces, or None if unknown. labels are those that select
+    the watched namespaces, or "".
     """
     kinds = [kind.resource for setup in idle for kind in setup.kinds]
     in_namespaces = any(resource.namespaced for resource in kinds)
@@ -220,12 +224,12 @@ def nothing_to_do(
     there = f" -n {namespaces[0]}" if namespace else ""
     fixes = list(dict.fromkeys(setup.sample_fix(there) for setup in idle))
     if namespace:
-        fixes.insert(0, f"-A   (in place of -n {namespace}: watch all namespaces)")
+        fixes.insert(0, f"-A   (instead of -n {namespace}: watch all namespaces)")
     return Problem(
         code="E15",
         exit_code=EXIT_OK,
         severity="info",
         what=f"no {' or '.join(resource.kind for resource in kinds)} {where}{others}",
-        causes=("the controller is running and has nothing to do",),
+        causes=("the controller is running, but has no object to work on",),
         fixes=tuple(fixes),
     )

@@ -32,7 +32,7 @@ _LABEL: Final = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
 # The limit is due to the name of the lease's role, which also contains a namespace of up to 63 characters.
 _NAME: Final = r"[a-z]([-a-z0-9]{0,40}[a-z0-9])?"
 _DOMAIN: Final = rf"(?=.{{,128}}$){_LABEL}(\.{_LABEL})+"
-"""The domain comes last in a CRD's name, which consists of a plural, a group and the domain."""
+"""The domain ends a CRD's name, whose length is limited: a plural, a group and the domain."""
 _VERSION: Final = r"v[1-9][0-9]*((alpha|beta)[1-9][0-9]*)?"
 _KIND: Final = r"[A-Z][A-Za-z0-9]{0,58}"
 """The kind is short enough that its list kind, with the suffix List, is still a valid label."""
@@ -42,13 +42,13 @@ _IMPORTED: Final = frozenset(
     {"APIStruct", "Callable", "ConfigMap", "Context", "Kind", "Manager", "Path"}
     | {"NAME", "RunningOperator", "RunningSandbox", "SAMPLE"}
 )
-"""Names that the templates use, apart from the kind's name."""
+"""Names that the templates use, in addition to the kind's name."""
 _TAKEN: Final = frozenset({*sys.stdlib_module_names, *keyword.kwlist, "handloop", "pod", "tests"})
 """Names that a project's package cannot have."""
 _SHADOWED: Final = ("controllers", "object", "tuple")
 """Names that a kind's module cannot have, because controllers.py uses them."""
 _NEAR: Final = 0.9
-"""How similar a name must be to a known one to count as a misspelling of it."""
+"""The similarity at which a name counts as a misspelling of a known one."""
 NAMESPACED: Final = "Namespaced"
 _ENVELOPE: Final = ("apiVersion", "kind")
 _THIS_BUILD: Final = """\
@@ -107,9 +107,9 @@ class Project:
     """
     The folder of one operator.
 
-    Invariant: it writes only new files. It changes no existing file, except that add_api and add_controller
-    add lines to controllers.py, and add_version changes types.py. Each method yields a line of text for each
-    file that it wrote, or that it kept because its content differs.
+    Invariant: only new files are written, with two exceptions: add_api and add_controller add lines to
+    controllers.py, and add_version changes types.py. Each method yields a line of text for each file that it
+    wrote, or that it kept because its content differs.
     """
 
     folder: Path
@@ -118,7 +118,11 @@ class Project:
     templates: Path = field(default=TEMPLATES, compare=False)
 
     def __post_init__(self) -> None:
-        """Raises: ProjectError for names that a server or Python refuses. Paths and code contain them."""
+        """
+        Check the names, because paths and code contain them.
+
+        Raises: ProjectError for names that a server or Python refuses.
+        """
         _check("an operator", self.name, _NAME, "my-operator")
         _check("a domain", self.domain, _DOMAIN, "example.com")
         if f".{self.domain}".endswith(tuple(f".{each}" for each in _OF_KUBERNETES)):
@@ -130,13 +134,15 @@ class Project:
     @classmethod
     def new(cls, folder: Path, domain: str) -> Project:
         """
-        Return a project that is named after its folder, which may exist.
+        Return a project that is named after its folder. The folder can already exist.
 
-        Raises: ProjectError, also for a folder with another project.
+        Raises: ProjectError for an invalid name, or if the folder contains another project.
         """
         project = cls(folder=folder, name=folder.resolve().name, domain=domain)
         if (folder / "pyproject.toml").exists() and (found := cls.at(folder)) != project:
-            raise ProjectError(f"{folder} is a project of {found.name} and {found.domain} already")
+            raise ProjectError(
+                f"{folder} already contains the project {found.name} with the domain {found.domain}"
+            )
         return project
 
     @classmethod
@@ -162,7 +168,10 @@ class Project:
         return self.name.replace("-", "_")
 
     def write(self) -> Iterator[str]:
-        """Write every operator's files. Raises: OSError; NotInstalledError if a test package is missing."""
+        """
+        Write the files that every operator has. Raises: OSError; NotInstalledError if a test package is
+        missing.
+        """
         own = own_wheel()
         wheels = {"": own, **neighbour_wheels()}
         yield from self.write_scaffold({neighbour: name for neighbour, (name, _) in wheels.items()})
@@ -175,9 +184,10 @@ class Project:
 
     def write_scaffold(self, wheels: Mapping[str, str]) -> Iterator[str]:
         """
-        Write the files that all operators have, except for the wheels.
+        Write the files that every operator has, except for the wheels.
 
-        Args: wheels has the names of the wheels, by neighbour; "" has handloop's own. Raises: OSError.
+        Args: wheels maps the extras of the neighbouring packages to their wheels; handloop's own has the key
+        "". Raises: OSError.
         """
         own = wheels.get("", "")
         neighbours = {extra: name for extra, name in wheels.items() if extra}
@@ -188,12 +198,12 @@ class Project:
             yield from _write(self.folder / "manifests" / place, text.encode())
 
     def _other_build(self, wheels: Mapping[str, bytes]) -> str:
-        """Return the names of the handloop wheels in the project's list that are from another build."""
+        """Return the names of the handloop wheels in the project's requirements that another build made."""
         files = sorted(self.folder.glob("requirements*.in"))
         text = "".join(path.read_text(encoding="utf-8") for path in files)
         named = dict.fromkeys(re.findall(r"^\./wheels/(handloop[-_][^\[\s]*\.whl)", text, re.MULTILINE))
         there = {path.name: path.read_bytes() for path in (self.folder / "wheels").glob("*.whl")}
-        # A missing wheel is written again if it is from this build.
+        # A missing wheel does not count if this build can write it again.
         return ", ".join(name for name in named if there.get(name, wheels.get(name)) != wheels.get(name, b""))
 
     def add_api(self, *, group: str, version: str, kind: str, scope: str = NAMESPACED) -> Iterator[str]:
@@ -309,10 +319,14 @@ class Project:
         yield from _write(folder / f"{module_of(kind).replace('-', '_')}.py", text.encode())
 
     def _unknown(self, api_version: str, kind: str, known: Sequence[str]) -> ProjectError:
-        """Return the error for a kind that gets no controller. Args: known are the kinds that can get one."""
+        """
+        Return the error for a kind that can get no controller.
+
+        Args: known are the kinds that can get one.
+        """
         group, _, version = api_version.rpartition("/")
         named = "/".join(filter(None, (api_version, kind)))
-        text, is_others = f"no controller for {named} can be made", not is_built_in(group)
+        text, is_others = f"handloop cannot create a controller for {named}", not is_built_in(group)
         same = [one for one in known if one.rpartition("/")[2] == kind and not is_others]
         if near := same or get_close_matches(named, known, 1, _NEAR):
             return ProjectError(text, f"did you mean {near[0]}?")
@@ -338,7 +352,7 @@ class Project:
         return ProjectError(f"{text}: {why}", fix)
 
     def _add(self, templates: str, kind: str, *, namespaced: bool, names: Mapping[str, str]) -> Iterator[str]:
-        """Write one controller's files from the templates, and register it. Raises: ProjectError, OSError."""
+        """Write a controller's files from the templates, and register it. Raises: ProjectError, OSError."""
         module = module_of(kind)
         if kind in _IMPORTED or keyword.iskeyword(kind) or keyword.iskeyword(module) or module in _SHADOWED:
             raise ProjectError(f"{kind} is a name that Python or handloop uses", "choose another kind")
@@ -355,10 +369,10 @@ class Project:
     def _check_unlike(self, module: str, kind: str, names: str) -> None:
         types = self.folder / self.package / module / "types.py"
         if types.exists() and f"class {kind}(Kind, {names}" not in types.read_text(encoding="utf-8"):
-            raise ProjectError(f"{types} exists, but holds no {kind} with {names}", "choose another kind")
+            raise ProjectError(f"{types} exists, but has no {kind} with {names}", "choose another kind")
 
     def _fill(self, templates: str, names: Mapping[str, str]) -> Iterator[str]:
-        """Write the files for the templates in a folder, with the names filled in."""
+        """Write the files for a folder's templates, with the names filled in."""
         values = {"name": self.name, "package": self.package, "domain": self.domain, **names}
         root = self.templates / templates
         for path in sorted(path for path in root.rglob(f"*{_SUFFIX}") if path.is_file()):
@@ -369,7 +383,7 @@ class Project:
             yield from _write(self.folder / place, text.encode())
 
     def _register(self, module: str) -> Iterator[str]:
-        """Add the controller's lines at the marks in controllers.py, with sorted imports."""
+        """Add the controller's lines to controllers.py at the two marks, and keep the imports sorted."""
         path = self.folder / self.package / "controllers.py"
         added = f"from {self.package}.{module}.reconciler import set_up as {module}"
         lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
@@ -377,7 +391,7 @@ class Project:
             return
         marks = [line for line in lines if line in (IMPORT_MARK, SET_UP_MARK)]
         if marks != [IMPORT_MARK, SET_UP_MARK]:
-            yield f"kept: {path}, which has lost a mark; add these yourself: {added}, and {module} to SET_UPS"
+            yield f"kept: {path}, which lacks a mark; add these yourself: {added}, and {module} to SET_UPS"
             return
         at = lines.index(IMPORT_MARK) + 1
         while lines[at].startswith("from ") and lines[at] < added:
@@ -389,7 +403,11 @@ class Project:
 
 
 def _with_same_fields(line: re.Match[str]) -> str:
-    """Return the import from handloop in types.py with one more name. It may have a line for each name."""
+    """
+    Return types.py's import from handloop, extended by same_fields.
+
+    The import can have a line for each name.
+    """
     names = line[2].rstrip().rstrip(",")
     return (
         f"{line[1]}{names},\n    same_fields," if names.startswith("(") else f"{line[1]}{names}, same_fields"
@@ -397,7 +415,7 @@ def _with_same_fields(line: re.Match[str]) -> str:
 
 
 def _imported(text: str, added: str, package: str) -> str:
-    """Return the text with one more import from the project's package, after the other imports."""
+    """Return the text with one more import from the project's package after the existing imports."""
     lines = text.splitlines(keepends=True)
     imports = [each for each in ast.parse(text).body if isinstance(each, ast.Import | ast.ImportFrom)]
     at = imports[-1].end_lineno or 0 if imports else 0
@@ -408,9 +426,9 @@ def _imported(text: str, added: str, package: str) -> str:
 
 def _without_functions(text: str, kind: str) -> str:
     """
-    Return the text of types.py, with a class that is not linked to the previous version.
+    Return the text of types.py with a class that is not linked to the previous version.
 
-    Raises: SyntaxError.
+    Raises: SyntaxError if the text is not valid Python.
     """
     lines = text.splitlines(keepends=True)
     classes = [each for each in ast.parse(text).body if isinstance(each, ast.ClassDef) and each.name == kind]
@@ -449,7 +467,7 @@ def _check(what: str, word: str, pattern: str, example: str) -> None:
 
 
 def _write(path: Path, content: bytes) -> Iterator[str]:
-    """Write a new file. Leave an existing file unchanged."""
+    """Write a new file. An existing file is left unchanged."""
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
         with path.open("xb") as file:

@@ -1,4 +1,4 @@
-"""Reads the files of an operator's project for `bundle` and `chart`, and writes what these produce."""
+"""Reads an operator's project files for `bundle` and `chart`, and writes what these commands generate."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from handloop.kinds.apps_v1 import Deployment
 T = TypeVar("T")
 
 SOMEWHERE: Final = "some-namespace"
-"""Stands for a pod's namespace as long as the namespace is unknown."""
+"""Stands for a pod's namespace while the namespace is unknown."""
 DEFAULT_CONTAINER: Final = "kubectl.kubernetes.io/default-container"
 
 
@@ -61,8 +61,8 @@ def project_table(operator: Operator, words: str) -> ProjectTable:
     """
     Return the table [project] in the working directory, or an empty one if there is no pyproject.toml.
 
-    Args: words are the command line, which the fix repeats. Raises: UsageError in another operator's project;
-    OSError, UnicodeDecodeError, tomllib.TOMLDecodeError.
+    Args: words are the command line, which the error's fix repeats.
+    Raises: UsageError in another operator's project; OSError, UnicodeDecodeError, tomllib.TOMLDecodeError.
     """
     path = Path("pyproject.toml")
     text = path.read_text(encoding="utf-8") if path.exists() else ""
@@ -78,7 +78,7 @@ def project_table(operator: Operator, words: str) -> ProjectTable:
 
 
 def fitting(path: Path, document: object, kind: type[T]) -> T:
-    """Return a document as an object of its kind. Raises: UsageError, which names the field that is wrong."""
+    """Convert a document to an object of its kind. Raises: UsageError with the name of the wrong field."""
     try:
         return converted(document, kind, decode_hook)
     except msgspec.ValidationError as error:
@@ -119,13 +119,13 @@ def read_deployment(path: Path) -> dict[str, Any]:
 
 def container_options(operator: Operator, container: Mapping[str, Any]) -> Options:
     """
-    Return a container's options, as the program would read them in any namespace.
+    Return the options that the program would have in a container, in any namespace.
 
     Raises: UsageError for arguments that the program would refuse.
     """
     variables = {entry["name"]: entry["value"] for entry in container.get("env") or () if "value" in entry}
     variables["POD_NAMESPACE"] = SOMEWHERE
-    # Variables are expanded as a kubelet would expand them.
+    # Expand variables as a kubelet does.
     args = [
         re.sub(r"\$\((\w+)\)", lambda found: str(variables.get(found[1], found[0])), str(word))
         for word in container.get("args") or []
@@ -156,7 +156,11 @@ def write_made(folder: Path, files: Mapping[str, str], outdated: Iterable[Path])
 
 
 def exit_code_of(write: Callable[[], None], usage: str) -> int:
-    """Write, and return the exit code. Print an error as a message; usage is the fix if there is no other."""
+    """
+    Call write, and return the exit code.
+
+    An error is printed as a message, with usage as the default fix.
+    """
     try:
         write()
     except UsageError as error:

@@ -33,7 +33,7 @@ _KIND: Final = re.compile(
 _FOR: Final = re.compile(r"\.for_\((\w+)\)")
 _KINDS: Final = re.compile(r"^from (handloop\.kinds\.\w+) import ", re.MULTILINE)
 _MOST_CONFLICTS: Final = 127
-"""The highest exit code from git that is a number of conflicts. Higher codes are errors."""
+"""The highest exit code from git that counts conflicts. Higher codes are errors."""
 
 
 @dataclass(slots=True)
@@ -45,7 +45,7 @@ class Changes:
 
 
 class _Step(NamedTuple):
-    """The result for one file. Args: content is None if the file is deleted, or stays deleted."""
+    """The result for one file. Args: content is None if the file is to be deleted, or stays deleted."""
 
     place: str
     line: str
@@ -77,14 +77,18 @@ def update(project: Project) -> Changes:
 
 
 def _wheels(folder: Path) -> dict[str, str]:
-    """Return a project's wheels: handloop's under "", and its neighbours' in the same order as `init`."""
+    """Return a project's wheels, in the order that `init` uses. handloop's own wheel has the key ""."""
     names = sorted(path.name for path in folder.glob("wheels/*.whl"))
     wheels = {found[2] or "": name for name in names if (found := _WHEEL.fullmatch(name))}
     return {extra: wheels[extra] for extra in ("", *NEIGHBOURS) if extra in wheels}
 
 
 def _refuse_uncommitted(folder: Path) -> None:
-    """Raises: ProjectError for uncommitted changes in git, which could not be told apart from the merge."""
+    """
+    Check that all changes are committed, because the merge would mix with them.
+
+    Raises: ProjectError for uncommitted changes in git.
+    """
     if shutil.which("git") is None:
         raise ProjectError("git is not installed, but the merge needs it")
     status = _git(folder, "status", "--porcelain", "--", ".")
@@ -97,7 +101,11 @@ def _git(folder: Path, *words: str) -> subprocess.CompletedProcess[bytes]:
 
 
 def _older(project: Project, folder: Path) -> Project:
-    """Return the project with the templates from which it was written. Raises: ProjectError."""
+    """
+    Return the project with the templates that it was created from.
+
+    Raises: ProjectError if they are unknown.
+    """
     own = _wheels(project.folder).get("", "")
     document = tomllib.loads((project.folder / "pyproject.toml").read_text(encoding="utf-8"))
     written = document["tool"]["handloop"].get("scaffold", "")
@@ -105,7 +113,7 @@ def _older(project: Project, folder: Path) -> Project:
         return replace(project, templates=_OLDEST)
     if written not in ("", own):
         problem = f"{written} wrote this project, but wheels has {own or 'no handloop'}"
-        raise ProjectError(problem, "put the older wheel back: the update brings the newer one")
+        raise ProjectError(problem, "restore the older wheel: the update adds the newer one")
     try:
         with zipfile.ZipFile(project.folder / "wheels" / own) as archive:
             archive.extractall(folder, [name for name in archive.namelist() if name.startswith(_IN_WHEEL)])
@@ -115,7 +123,7 @@ def _older(project: Project, folder: Path) -> Project:
 
 
 def _add_kinds(project: Project, made: Project) -> None:
-    """Add a project's kinds to the recreated one, as `create` did."""
+    """Add the project's kinds to a recreated project, as `create` did."""
     for types in sorted((project.folder / project.package).glob("*/types.py")):
         for kind, group, version, scope in _KIND.findall(types.read_text(encoding="utf-8")):
             if module_of(kind) == types.parent.name and group.endswith(f".{project.domain}"):
@@ -133,7 +141,7 @@ def _add_kinds(project: Project, made: Project) -> None:
 
 
 def _merge(folder: Path, before: Path, after: Path) -> list[_Step]:
-    """Return a step for each file that differs between before and after."""
+    """Return a step for each file that differs between the older and the newer scaffold."""
     steps = []
     for place in sorted(_files(before) | _files(after)):
         own, older, newer = (_content(each / place) for each in (folder, before, after))
@@ -155,7 +163,11 @@ def _merge(folder: Path, before: Path, after: Path) -> list[_Step]:
 
 
 def _refuse_link(folder: Path, path: Path) -> None:
-    """Raises: ProjectError for a path that is a link, or that leads out of the project through a link."""
+    """
+    Check that a path is in the project.
+
+    Raises: ProjectError for a path that is a link, or that leads out of the project through a link.
+    """
     if path.is_symlink() or not path.parent.resolve().is_relative_to(folder.resolve()):
         place = path.relative_to(folder)
         link = next(each for each in (path, *path.parents) if each.is_symlink())
@@ -164,9 +176,13 @@ def _refuse_link(folder: Path, path: Path) -> None:
 
 
 def _merged(place: str, own: bytes, older: bytes, newer: bytes) -> _Step:
-    """Merge a file. The same change on both sides is not a conflict. Raises: ProjectError."""
+    """
+    Merge a file.
+
+    Equal changes on both sides are not a conflict. Raises: ProjectError if git cannot merge it.
+    """
     sides = {"yours": own, "before": older, "handloop": newer}
-    if b"\r\n" in own:  # git chooses the line ends of a whole checkout
+    if b"\r\n" in own:  # git uses the same line endings in a whole checkout
         sides = {label: re.sub(rb"\r?\n", b"\r\n", content) for label, content in sides.items()}
     with TemporaryDirectory() as folder:
         for label, content in sides.items():
@@ -182,7 +198,7 @@ def _merged(place: str, own: bytes, older: bytes, newer: bytes) -> _Step:
 
 
 def _take(folder: Path, steps: Iterable[_Step], changes: Changes) -> None:
-    """Write the merged files. Delete those without content."""
+    """Write the merged files, and delete those without content."""
     for step in steps:
         path = folder / step.place
         changes.lines.append(step.line)
@@ -206,7 +222,7 @@ def _content(path: Path) -> bytes | None:
 
 
 def _renew_wheels(folder: Path, wheels: Path, changes: Changes) -> None:
-    """Replace the older handloop's wheels with this one's."""
+    """Replace the older handloop's wheels with those of the running one."""
     for path in sorted(wheels.glob("*.whl")):
         target = folder / "wheels" / path.name
         if _content(target) != path.read_bytes():

@@ -1,4 +1,4 @@
-"""Which mode the options select: Alone, Elected (here), or Sharing, whose file few programs load."""
+"""Selects how replicas divide the work: Alone, Elected (in this file), or Sharing (rarely imported)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,11 @@ from handloop.controller.cli.options import Options
 
 
 def replicas_of(options: Options) -> Alone:
-    """Return the mode of the program's replicas. If both flags are set, its `check` raises."""
+    """
+    Return the mode of the program's replicas.
+
+    If both flags are set, the mode's `check` raises an error.
+    """
     if options.shards:
         from handloop.controller.cli.sharing import Sharing  # noqa: PLC0415 - few programs share
 
@@ -20,7 +24,7 @@ def replicas_of(options: Options) -> Alone:
 
 
 class Elected(Alone):
-    """--leader-elect: only the replica that holds the Lease works. The others wait with warm caches."""
+    """The mode of --leader-elect: only the Lease's holder works. The others wait with warm caches."""
 
     flag: ClassVar[str] = "--leader-elect"
 

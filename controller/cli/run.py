@@ -45,7 +45,7 @@ def run(options: Options, stop: threading.Event, stream: TextIO, *, seams: Seams
     """
     Run the controllers until stop is set.
 
-    Args: problems and the banner are written to stream.
+    Args: stream receives the problems and the banner.
     Returns: the exit code.
     """
     with ExitStack() as stack:
@@ -80,7 +80,11 @@ def _stopped() -> int:
 
 
 class _Run:
-    """One run with one configuration. It starts our own pages, then the checks, then the controllers."""
+    """
+    One run with one configuration.
+
+    It starts our own HTTP pages first, then the checks, then the controllers.
+    """
 
     def __init__(
         self, config: ClientConfig, options: Options, stop: threading.Event, stream: TextIO, seams: Seams
@@ -97,9 +101,10 @@ class _Run:
         Run until stop is set.
 
         Returns: the exit code.
-        Raises: ConfigError, ListenError, and the error of a controller that failed.
+        Raises: ConfigError; ListenError if a port is in use; the error of a controller that failed.
         """
-        # Listen first, so that a port in use is reported immediately, and a slow start can be probed.
+        # Listen first, so that a port in use is reported immediately, and probes reach a process that starts
+        # slowly.
         with self._services() as services, live_page(self._options) as live:
             report = self._preflight(services)
             if self._stop.is_set():
@@ -130,7 +135,8 @@ class _Run:
             pages=Pages(
                 metrics=options.metrics_bind_address,
                 health=options.health_probe_bind_address,
-                # In a pod, a proxy may pass on any Host header from its clients, and there are no browsers.
+                # In a pod, any Host header is accepted: a proxy may forward its clients' headers, and no
+                # browser runs in a pod.
                 any_host=options.in_cluster,
                 certificate_folder=options.metrics_cert_dir,
                 metrics_auth=options.metrics_auth,
@@ -158,7 +164,7 @@ class _Run:
         return FitWatch(client, self._options, self._say, services.registry, self._seams)
 
     def _facts(self, report: Report, services: ProcessServices, live: LivePage) -> dict[str, Any]:
-        """Return the facts of the banner. An unknown string is ""."""
+        """Return the facts for the banner. A fact that is unknown is ""."""
         options = self._options
         replicas = self._replicas.facts()
         return {
@@ -179,7 +185,7 @@ class _Run:
         }
 
     def _work(self, services: ProcessServices, live: LivePage) -> int:
-        # Load these only now, because the checks need neither informers nor controllers.
+        # Import these only now, because the checks need neither informers nor controllers.
         from handloop.controller.cli.program import Program  # noqa: PLC0415
         from handloop.controller.runtime.election.leader_election import (  # noqa: PLC0415
             LeadershipLost,
@@ -199,7 +205,7 @@ class _Run:
             seams=self._seams,
         )
         closing = replicas.join(program.manager, process)
-        # These are closed after the servers, and the process ends in time even if the servers do not stop.
+        # The servers are closed before these. If the servers do not stop, the process still ends in time.
         services.attach(program.manager, *closing)
         live.show(program, self._config)
         clean = True
@@ -216,7 +222,7 @@ class _Run:
 
 
 def show_banner(name: str, facts: Mapping[str, Any], stream: TextIO) -> None:
-    """Write the banner to a terminal; elsewhere, log one line with the facts as pairs."""
+    """Write the banner to a terminal. If the stream is no terminal, log the facts as pairs in one line."""
     if stream.isatty():
         show(banner(name, facts), stream)
     else:
@@ -225,7 +231,7 @@ def show_banner(name: str, facts: Mapping[str, Any], stream: TextIO) -> None:
 
 
 def banner(name: str, facts: Mapping[str, Any]) -> str:
-    """Return six lines for people, and one more if there is a live page. A fact that is "" is unknown."""
+    """Return the banner: six lines, and one more if there is a live page. A fact that is unknown is ""."""
     server = f" ({facts['serverVersion']})" if facts["serverVersion"] else ""
     context = f"  context {facts['context']}" if facts["context"] else ""
     source = f"  from {facts['source']}" if facts["source"] else ""

@@ -1,4 +1,4 @@
-"""`sandbox` and `--sandbox`: run the built-in API server, without or with the controllers."""
+"""`sandbox` and `--sandbox`: run the built-in API server, either alone or with the controllers."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from handloop.controller.runtime.serving.listening import ListenError, listen_er
 
 CRDS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _ANSWER_SECONDS: Final = 2.0
-"""How long to wait for an answer from a server on this machine."""
+"""The longest wait for an answer from a server on this machine."""
 
 
 @contextmanager
 def running_sandbox(options: Options) -> Iterator[Path]:
     """
-    Run a sandbox for as long as the context lasts, with the CRDs installed unless --bare is set.
+    Run a sandbox until the context ends. The CRDs are installed unless --bare is set.
 
     Returns: the path of the kubeconfig, which is deleted at the end.
     Raises: ListenError if the port is in use; ConfigError if the kubeconfig cannot be written or names a
@@ -76,7 +76,11 @@ def running_sandbox(options: Options) -> Iterator[Path]:
 
 
 def _refuse_a_kubeconfig_in_use(path: str) -> None:
-    """Refuse to overwrite the kubeconfig of a running server, because people need it. Raises: ConfigError."""
+    """
+    Check that the kubeconfig to be written does not name a running server, because it may be in use.
+
+    Raises: ConfigError if it names a running server.
+    """
     try:
         config = load_config(kubeconfig=path)
         with closing(HTTPTransport(config, request_seconds=_ANSWER_SECONDS)) as transport:
@@ -93,7 +97,7 @@ def _refuse_a_kubeconfig_in_use(path: str) -> None:
 
 
 def _install(server: ClientConfig, options: Options) -> None:
-    """Create the CRDs of all controllers, each with its own request, as kubectl would."""
+    """Create the CRDs of all controllers. Each CRD has a separate request, as with kubectl."""
     everything = replace(options, controllers=())
     with closing(HTTPTransport(server)) as transport:
         for kind in declared_kinds(everything):
@@ -117,7 +121,11 @@ def _written(write: Callable[[Path], Path], given: str) -> Path:
 
 
 def sandbox_hint(kubeconfig: Path, setups: Sequence[Setup], stream: TextIO) -> None:
-    """Say what to type next. Args: setups are the controllers whose kinds are installed, () with --bare."""
+    """
+    Print the next commands to type.
+
+    Args: setups are the controllers with installed kinds; () with --bare.
+    """
     lines = ["sandbox ready; in another terminal:", f"  export KUBECONFIG={shown_path(kubeconfig)}"]
     foreign = dict.fromkeys(kind.resource.group_resource for setup in setups for kind in setup.foreign)
     lines += [f"  kubectl apply -f FILE   (the CRD of {one}, which this program lacks)" for one in foreign]
@@ -130,7 +138,7 @@ def sandbox_hint(kubeconfig: Path, setups: Sequence[Setup], stream: TextIO) -> N
 
 
 def run_sandbox(options: Options, stop: threading.Event, stream: TextIO) -> int:
-    """Serve until stop is set. Returns: the exit code."""
+    """Serve the sandbox until stop is set. Returns: the exit code."""
     try:
         with running_sandbox(options) as kubeconfig:
             show(extension("sandbox").LIMITS, stream)

@@ -1,6 +1,8 @@
 """
-`init`, `create` and `update`: create an operator's project, add a kind, a version, a controller or a view to
-it, and merge a newer handloop's scaffold into it.
+`init`, `create` and `update`: commands that write an operator's project.
+
+`init` creates the project. `create` adds a kind, a version, a controller or a view. `update` merges a newer
+handloop's scaffold.
 """
 
 from __future__ import annotations
@@ -66,8 +68,8 @@ def run_scaffold(command: str, arguments: Sequence[str]) -> int:
     """
     Run `init`, `create` or `update` in the working directory.
 
-    Returns: the exit code; 1 if an update has conflicts. Raises: SystemExit from argparse, after its help or
-    a message about bad arguments.
+    Returns: the exit code, which is 1 if an update has conflicts.
+    Raises: SystemExit from argparse, after its help or a message about bad arguments.
     """
     given = _parser(command).parse_args(arguments)
     try:
@@ -95,7 +97,7 @@ def run_scaffold(command: str, arguments: Sequence[str]) -> int:
 
 
 def _create(project: Project, given: argparse.Namespace) -> None:
-    """Add what was requested, and say what to type next. Raises: the errors that run_scaffold handles."""
+    """Add the requested files, and print what to type next. Raises: the errors that run_scaffold handles."""
     if given.what == "view":
         kind = _add_view(project, given)
         names = {"package": project.package, "module": module_of(kind), "kind": kind}
@@ -116,7 +118,7 @@ def _create(project: Project, given: argparse.Namespace) -> None:
 
 
 def _update(project: Project) -> int:
-    """Merge the newer scaffold, and say what to do next. Raises: the errors that run_scaffold handles."""
+    """Merge the newer scaffold, and print what to do next. Raises: the errors that run_scaffold handles."""
     changes = update(project)
     if not changes.lines:
         show("nothing to do: this handloop writes nothing that the project lacks\n", sys.stdout)
@@ -192,7 +194,7 @@ def _parser(command: str) -> argparse.ArgumentParser:
     parser.description = "Add to the project in this folder. Existing files are kept."
     what = parser.add_subparsers(dest="what", required=True)
     api = what.add_parser("api", help="a kind of your own, with its controller", allow_abbrev=False)
-    api.add_argument("--group", required=True, help="the group before the domain, such as web")
+    api.add_argument("--group", required=True, help="the group without the domain, such as web")
     api.add_argument("--version", required=True, help="such as v1, or v1alpha1")
     api.add_argument("--kind", required=True, help="such as Site")
     scopes, told = ("Namespaced", "Cluster"), "Cluster: its objects have no namespace"

@@ -1,10 +1,10 @@
 """
-Lets the server store a kind's objects again, by means of a StorageVersionMigration.
+Makes the server store a kind's objects again, by means of a StorageVersionMigration.
 
-The server's controller writes the objects that existed when the migration began. It then removes the older
+The server's controller rewrites the objects that existed when the migration began. It then removes the older
 versions from storedVersions, unless the definition has changed in the meantime. In 1.36 it does so even after
-a failed migration, although old objects are left. It works on one migration of a kind at a time, and
-continues even if nobody waits for it.
+a failed migration, although old objects remain. It works on one migration per kind at a time, and continues
+even if the client that requested the migration has stopped.
 Follows: kubernetes pkg/controller/storageversionmigrator.
 """
 
@@ -23,18 +23,24 @@ Object = dict[str, Any]
 
 _GROUP: Final = "storagemigration.k8s.io"
 _VERSIONS: Final = ("v1", "v1beta1")
-"""The alpha version has another name for the resource, and does not change storedVersions."""
+"""The alpha version's resource has another name, and its controller does not change storedVersions."""
 _OK, _CREATED, _NOT_FOUND = 200, 201, 404
 _TURN_SECONDS: Final = 1.0
 _BEGIN_SECONDS: Final = 30.0
-"""If the status has no condition after this long, the controller is not running."""
+"""If the status has no condition after this time, the controller is not running."""
 _TIDY_SECONDS: Final = 30.0
-"""How long to wait for storedVersions, which the controller shortens after it has reported the end."""
+"""
+How long to wait for storedVersions, which the controller shortens after it has reported the migration's end.
+"""
 _HEADERS: Final = {"Content-Type": "application/json"}
 
 
 class NotByServerError(Exception):
-    """The server does not migrate the kind. The message says why; "" means that it lacks migrations."""
+    """
+    The server does not migrate the kind.
+
+    The message is the reason, or "" if the server has no migrations.
+    """
 
 
 class ServerMigration:
@@ -49,7 +55,7 @@ class ServerMigration:
         pause: Callable[[float], None] = time.sleep,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Args: name is the name of the definition; tell is called with each new state."""
+        """Args: name is the definition's name. tell is called with each new state."""
         self._transport = transport
         plural, _, group = name.partition(".")
         self._resource = {"group": group, "resource": plural}
@@ -59,10 +65,12 @@ class ServerMigration:
 
     def run(self) -> None:
         """
-        Follow the migration that is already running, or start a new one, and wait for its end.
+        Join the migration that is already running, or start a new one, and wait for its end.
 
-        The caller then checks what is left in storedVersions. Raises: NotByServerError.
-        Blocks: while the server works. It retries for as long as objects cannot be converted.
+        Afterwards, the caller checks which versions remain in storedVersions.
+        Raises: NotByServerError if the server does not migrate the kind.
+        Blocks: until the server has finished. The server never stops retrying objects that cannot be
+        converted.
         """
         path = self._path()
         found = self._under_way(path) or self._made(path)
@@ -79,7 +87,7 @@ class ServerMigration:
         return f"/apis/{_GROUP}/{version}/storageversionmigrations"
 
     def _under_way(self, path: str) -> Object | None:
-        """Return a running migration that an earlier run or somebody else has begun."""
+        """Return a running migration that an earlier run or another client began."""
         answer = self._transport.request("GET", path)
         if answer.status != _OK:
             raise NotByServerError(message_of(answer.body))

@@ -1,4 +1,4 @@
-"""The mode in which all replicas work, each on some slots; and a check of the server's support."""
+"""The mode in which all replicas work, each on some slots, and a test of the server's support for it."""
 
 from __future__ import annotations
 
@@ -24,14 +24,17 @@ IGNORES: Final = (
     "the server ignores shardSelector (its feature gate ShardedListAndWatch is off), so each replica reads "
     "all objects and drops those of the others"
 )
-UNKNOWN: Final = "no kind can be listed, so nobody knows whether the server obeys shardSelector"
+UNKNOWN: Final = "no kind can be listed, so it is unknown whether the server obeys shardSelector"
 
 _QUESTION: Final = ListOptions(shard_selector="handloop asks whether you read this", limit=1)
-"""Not a selector. A server that obeys it returns an error (kube-apiserver 1.36.3: 500); others ignore it."""
+"""
+This is not a valid selector. A server that obeys selectors returns an error (kube-apiserver 1.36.3: 500);
+others ignore it.
+"""
 
 
 class Sharing(Alone):
-    """The mode of --shards. State: _connections, the connections for the Leases, set and used on main."""
+    """The mode of --shards. State: _connections, the connections for the Leases, which only main uses."""
 
     flag: ClassVar[str] = "--shards"
     needs_all_namespaces: ClassVar[bool] = True
@@ -45,18 +48,20 @@ class Sharing(Alone):
     def check(self) -> None:
         """See Alone."""
         if self._options.leader_elect:
-            raise ValueError("--shards and --leader-elect exclude each other: with shards all replicas work")
+            raise ValueError(
+                "--shards and --leader-elect exclude each other: with --shards, all replicas work"
+            )
         if self._options.namespace:
-            raise ValueError("--shards needs all namespaces: leave -n out")
+            raise ValueError("--shards needs all namespaces: remove -n")
         self._shards()
 
     def access(self) -> Sequence[Any]:
-        """See Alone. To skip the namespaces of other replicas, the program must list all namespaces."""
+        """See Alone. The program must list all namespaces, so that it can skip those of other replicas."""
         others = (LISTING_NAMESPACES,) if self._options.shards_by == "namespace" else ()
         return (*others, *shards_access(self._options.leader_elect_resource_namespace))
 
     def lease_pattern(self) -> re.Pattern[str]:
-        """See Alone. The names of the Leases for slots and members end with a number or a pod's name."""
+        """See Alone. The names of slots' and members' Leases end with a number or a pod's name."""
         return re.compile(f"{super().lease_pattern().pattern}-.+")
 
     def facts(self) -> str:
@@ -64,7 +69,7 @@ class Sharing(Alone):
         return f"{self._shards()}, shared by leases {self.lease()}-*"
 
     def findings(self, client: Client, allowed: Iterable[Permission]) -> Iterator[str]:
-        """See Alone. A running program can tell whether the server obeys by what its informers receive."""
+        """See Alone. A running program detects the server's support from what its informers receive."""
         told = "by namespace: every server leaves out the namespaces of other replicas"
         if self._options.shards_by == "uid":
             told = f"by uid: {told_by_server(client, allowed)}"
@@ -86,7 +91,11 @@ class Sharing(Alone):
         return (self._connections,)
 
     def _shards(self) -> Shards:
-        """Raises: ValueError for a Lease's name that is not a valid label value."""
+        """
+        Return the options for shards.
+
+        Raises: ValueError for a Lease name that is not a valid label value.
+        """
         options = self._options
         return Shards(
             options.shards,
@@ -100,10 +109,10 @@ class Sharing(Alone):
 
 def told_by_server(client: Client, allowed: Iterable[Permission]) -> str:
     """
-    Ask the server how it treats shardSelector. Returns: OBEYS, IGNORES or UNKNOWN.
+    Test how the server treats shardSelector. Returns: OBEYS, IGNORES or UNKNOWN.
 
-    Args: allowed are the user's permissions; the first kind that can be listed gives the answer.
-    Blocks: for a request, and one more for each kind that is not served. Raises: TransportError.
+    Args: allowed are the user's permissions. The test uses the first kind that can be listed.
+    Blocks: for one request, and one more for each kind that is not served. Raises: TransportError.
     """
     for verb, resource, namespace, subresource, name in allowed:
         if verb == "list" and not subresource and not name:

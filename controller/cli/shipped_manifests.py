@@ -1,8 +1,8 @@
 """
 The manifests of this repository, `manifests/`, adapted for an operator with a different name.
 
-They are the only source of the manifests that `handloop init` writes and `monitoring` prints. The operator's
-name replaces handloop's in their labels, texts and queries.
+`handloop init` and `monitoring` use no other manifests. In labels, texts and queries, the operator's name
+replaces handloop's.
 """
 
 from __future__ import annotations
@@ -15,9 +15,12 @@ from typing import Final
 from handloop.apis.grammar.yaml_text import scalar
 
 _FOLDER: Final = Path(__file__).parent / "templates/manifests"
-"""In a checkout, this folder is a link."""
+"""A folder that is a link in a checkout."""
 _NAME: Final = re.compile(r"\bhandloop\b(?!\.dev)")
-"""Does not match handloop_hot_loops_total, other metrics or handloop.dev/shards: all operators have those."""
+"""
+This does not match metrics such as handloop_hot_loops_total, or handloop.dev/shards, which all operators
+have.
+"""
 _WHOLE: Final = re.compile(r"(?<=[:-] )handloop$", re.MULTILINE)
 _MADE: Final = "# made by "
 _OF_OURS: Final = ("bundle", "charts", "samples", "install.yaml")
@@ -39,6 +42,6 @@ def shipped_manifest(place: str, name: str) -> str:
 
 def _renamed(text: str, name: str) -> str:
     alerts = "".join(word.capitalize() for word in re.split(r"[-.]", name))
-    # Without quotes, a name such as `on` means something else in YAML.
+    # Quotes are added because YAML reads a name such as `on` as a boolean.
     text = _WHOLE.sub(scalar(name), text)
     return _NAME.sub(name, text).replace("Handloop", alerts)

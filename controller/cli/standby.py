@@ -1,4 +1,4 @@
-"""The messages of leader election: E11 and E12."""
+"""The problems of leader election: E11 (standby) and E12 (leadership lost)."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ STANDBY_SECONDS: Final = 60.0
 
 class StandbyReport:
     """
-    Reports E11 after the first failed attempt and after each change: immediately if there is a new holder, at
-    most once a minute if attempts begin or cease to fail.
+    Reports E11 after the first failed attempt to lead, and after each change.
 
+    A new holder is reported immediately. If attempts begin or cease to fail with errors, this is reported at
+    most once a minute.
     State: _said_at, _holder, _failing, used only by the elector's thread, which calls this object.
     """
 
@@ -40,7 +41,7 @@ class StandbyReport:
 
 
 def standby(seen: ElectionStatistics) -> Problem:
-    """E11: this replica is on standby, because another one works."""
+    """Return the problem E11: this replica is on standby, because another one works."""
     namespace, _, name = seen.lease.partition("/")
     return Problem(
         code="E11",
@@ -70,7 +71,7 @@ def _cause(seen: ElectionStatistics) -> str:
 
 
 def lost_lease(lost: LeadershipLost) -> Problem:
-    """E12: another replica may lead from now on, so this process must not work."""
+    """Return the problem E12: another replica may lead from now on, so this process must not work."""
     return Problem(
         code="E12",
         exit_code=EXIT_FATAL,

@@ -1,5 +1,5 @@
 """
-Checks what a program does to objects stored in a version other than its own, for example after a rollback.
+Checks how a program affects objects stored in a version other than its own, for example after a rollback.
 
 The server decodes an object in the requested version and stores the result. With the strategy None, every
 write, even of the status, erases the fields that the program's version lacks.
@@ -25,14 +25,15 @@ _WEBHOOK: Final = "Webhook"
 
 def storage_problems(client: Client, kind: type[Kind], storage: str) -> Iterator[Problem]:
     """
-    Yield E21 for each stored version with fields that the program's own version would lose.
+    Yield E21 for each stored version that has fields which the program's own version would lose.
 
-    Args: storage is the version in which the server stores now, or "" if unknown.
-    Blocks: for two requests, and two more for each version. Raises: as Discovery, except about OpenAPI.
+    Args: storage is the current storage version, or "" if unknown.
+    Blocks: for two requests, and two more for each version. Raises: the errors of Discovery, except those
+    about OpenAPI.
     """
     own, discovery = kind.resource, client.discovery()
     strategy = discovery.conversion_strategy(own)
-    # Nothing is lost with a version older than the program's, unless the server stores in it.
+    # An older version than the program's loses no fields, unless it is the storage version.
     harmless = {version.resource.version for version in versions_of(kind)}
     if not is_converted(kind):
         harmless = {own.version, *(harmless - {storage})}
@@ -52,7 +53,7 @@ def storage_problems(client: Client, kind: type[Kind], storage: str) -> Iterator
 
 
 def _schema(client: Client, resource: Resource) -> Schema | None:
-    """Return the kind's published schema, or None. Changes to a definition are published with a delay."""
+    """Return the kind's published schema, or None. A changed definition is published with a delay."""
     try:
         found = PublishedSchemas.fetch(client, resource.group, resource.version).find(resource, {})
     except ClientError:
@@ -64,7 +65,7 @@ def _loses(
     own: Resource, version: str, strategy: str, erased: Sequence[str], unstored: Sequence[str]
 ) -> Problem:
     told = [f"each write, even of the status, erases: {_listed(erased)}"] if erased else []
-    told += [f"what it writes there is not stored: {_listed(unstored)}"] if unstored else []
+    told += [f"the fields that it writes are not stored: {_listed(unstored)}"] if unstored else []
     copied = f"no function copies between {version} and {own.version}"
     unless = "" if strategy else ", unless a webhook converts them (the definition may not be read)"
     keep = f"kubectl get {own.plural}.{version}.{own.group} -A -o yaml"
@@ -78,7 +79,7 @@ def _loses(
 
 
 def _unknown(own: Resource, version: str) -> Problem:
-    cause = f"each write erases what {own.version} lacks; the server does not say what that is"
+    cause = f"each write erases the fields that {own.version} lacks; the server does not say which these are"
     return _warning(own, version, cause, f"run the release whose newest version is {version}")
 
 

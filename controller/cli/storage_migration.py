@@ -1,9 +1,9 @@
 """
-Writes each object of a kind again, so that it is stored in the newest version, then shortens storedVersions.
+Rewrites each object of a kind, so that it is stored in the newest version, and then shortens storedVersions.
 
-It sends an empty patch, which changes nothing: the server writes the object in the current version if it was
-stored in an older one, and does nothing otherwise. So a run that follows a killed one does not repeat the
-writes, but has to send the requests again.
+An empty patch rewrites an object. It changes nothing: the server writes the object in the current version if
+it was stored in an older one, and otherwise does nothing. For this reason, a run after a killed run repeats
+the requests, but not the writes.
 Follows: kube-storage-version-migrator, and Kubernetes' page about versions of CustomResourceDefinitions.
 """
 
@@ -25,7 +25,10 @@ Object = dict[str, Any]
 _PAGE: Final = 500
 _TRIES: Final = 5
 _ROUNDS: Final = 10
-"""The maximum number of rounds, because new objects can appear all the time."""
+"""
+The maximum number of rounds. Without it, a run could last forever, because new objects can appear all the
+time.
+"""
 _OK, _NOT_FOUND, _CONFLICT, _TOO_MANY, _EXPIRED, _FAILURES = 200, 404, 409, 429, 410, 500
 _FAILED_MIGRATION: Final = ("StorageMigrating", "MigrationFailed")
 _MERGE: Final = {"Content-Type": "application/merge-patch+json", "Accept": "application/json"}
@@ -35,10 +38,10 @@ _METADATA: Final = {"Accept": "application/json;as=PartialObjectMetadataList;g=m
 @dataclass
 class Progress:
     """
-    How many objects of a kind have been written.
+    The number of a kind's objects that have been written.
 
-    Fields: total is the server's latest count; refused has the objects that it refused to write, and the
-    reasons.
+    Fields: total is the server's latest count. refused maps the objects that the server refused to write to
+    the reasons.
     """
 
     name: str
@@ -65,7 +68,10 @@ class StorageMigration:
         pause: Callable[[float], None] = time.sleep,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Args: name names the definition; rate is the most writes per second; tell is called after each."""
+        """
+        Args: name is the definition's name. rate is the maximum of writes per second. tell is called after
+        each.
+        """
         self._transport = transport
         self._name = name
         self.tell, self._pause, self._clock = tell, pause, clock
@@ -74,17 +80,17 @@ class StorageMigration:
         self.progress = Progress(name)
 
     def old_versions(self) -> list[str]:
-        """Return the versions, except for the storage version, in which objects may be stored."""
+        """Return the versions in which objects may be stored, without the current storage version."""
         definition = self._definition()
         return [each for each in definition["status"]["storedVersions"] if each != _stored(definition)]
 
     def is_doubtful(self) -> bool:
-        """Return whether a migration by the server has failed, as 1.36 shortens storedVersions even then."""
+        """Return whether a migration by the server failed. Version 1.36 shortens storedVersions even then."""
         conditions = self._definition()["status"].get("conditions") or ()
         return any((each["type"], each.get("reason")) == _FAILED_MIGRATION for each in conditions)
 
     def put_back(self, versions: Sequence[str]) -> None:
-        """Add versions to storedVersions again, until a list proves that no object is left in them."""
+        """Add versions to storedVersions again. They stay there until a list proves that none is used."""
         for _ in range(_TRIES):
             definition = self._definition()
             stored = definition["status"]["storedVersions"]
@@ -97,11 +103,11 @@ class StorageMigration:
 
     def run(self) -> bool:
         """
-        Write objects until a list contains only objects that were written, then shorten storedVersions.
+        Write objects until a list contains only objects that were written, and then shorten storedVersions.
 
-        Returns: whether it finished; False if the server refused objects, or if too much changed in the
-        meantime.
-        Blocks: until it has finished, at the given rate.
+        Returns: whether the migration is complete. It is not if the server refused objects, or if too much
+        changed in the meantime.
+        Blocks: until the end, at the given rate.
         """
         before = self._definition()
         written: set[str] = set()
@@ -120,7 +126,7 @@ class StorageMigration:
         return True
 
     def _round(self, definition: Object, written: set[str]) -> int:
-        """List the objects, and write those that have not been written yet. Returns: the number of these."""
+        """List the objects, and write those not written before. Returns: how many these were."""
         came = 0
         for items, left in self._pages(definition):
             new = [item["metadata"] for item in items if item["metadata"]["uid"] not in written]
@@ -161,7 +167,7 @@ class StorageMigration:
         self._next = max(self._next, now) + self._seconds
 
     def _pages(self, definition: Object) -> Iterator[tuple[list[Object], int]]:
-        """Yield pages with the metadata of all objects, each with the number of objects that follow."""
+        """Yield pages with the metadata of all objects, each with the number of objects on later pages."""
         path = f"{self._root(definition)}/{self._plural(definition)}"
         query = {"limit": str(_PAGE)}
         while True:
@@ -169,7 +175,7 @@ class StorageMigration:
             document = json.loads(answer.body)
             token = document.get("metadata", {}).get("continue")
             if answer.status == _EXPIRED and token:
-                # Read the rest of the list in its current state. It does not omit any object that has existed
+                # Read the rest of the list in its current state. It contains every object that has existed
                 # throughout.
                 query = {"limit": str(_PAGE), "continue": token}
                 continue
@@ -186,7 +192,7 @@ class StorageMigration:
             raise SourceError(f"{self._name}: {message_of(answer.body)}")
 
     def _say_stored(self, definition: Object, versions: Sequence[str]) -> Response:
-        """Write storedVersions, provided that the definition has not changed since it was read."""
+        """Write storedVersions. The server refuses this if the definition has changed since it was read."""
         metadata = {"resourceVersion": definition["metadata"]["resourceVersion"]}
         body = json.dumps({"metadata": metadata, "status": {"storedVersions": versions}}).encode()
         path = f"{DEFINITIONS_PATH}/{quote(self._name, safe='')}/status"

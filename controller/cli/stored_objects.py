@@ -1,9 +1,9 @@
 """
-Checks what a new definition would do to the objects that a cluster has now.
+Checks how a new definition would affect the objects in a cluster.
 
-Each object is sent to a sandbox that has the new definition, to see whether it accepts the object and what it
-keeps. Since Kubernetes 1.33 a server ignores invalid parts that a write does not change, so it refuses an
-object that is refused here only when somebody changes the invalid part.
+Each object is sent to a sandbox with the new definition, which shows whether the server would accept the
+object, and which fields it would keep. Since Kubernetes 1.33, a server tolerates existing invalid fields.
+Such a server refuses an object that the sandbox refuses only when somebody changes the invalid field.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ class Judgement:
 
 
 _TEXTS: Final = {
-    "stored-refused": "would be refused when this part is written",
-    "stored-erased": "lose what they have there at their next write",
+    "stored-refused": "would be refused when this field is written",
+    "stored-erased": "lose their values there at their next write",
     "stored-unreadable": "would be kept out of this program's cache",
 }
 
@@ -79,10 +79,10 @@ def judge(
     """
     Read a kind's objects in pages, and check each against the new definition.
 
-    Args: old is the definition in the cluster; reads decodes an object as the program would, and raises an
+    Args: old is the definition in the cluster. reads decodes an object as the program would, and raises an
     error if it cannot. progress is called after each page, with the number of objects so far.
-    Raises: SourceError, NotInstalledError without the sandbox, TransportError. Blocks: until all objects are
-    read.
+    Raises: SourceError; NotInstalledError without the sandbox; TransportError.
+    Blocks: until all objects are read.
     """
     served = [each["name"] for each in old["spec"]["versions"] if each.get("served")]
     known = {each["name"]: each for each in new["spec"]["versions"] if each.get("served")}
@@ -141,7 +141,9 @@ class _Bench:
         self._transport = sandbox.transport()
         answer = self._asked("POST", DEFINITIONS_PATH, self._definition)
         if answer.status != _CREATED:
-            raise SourceError(f"no server accepts the new definition: {json.loads(answer.body)['message']}")
+            raise SourceError(
+                f"a server would refuse the new definition: {json.loads(answer.body)['message']}"
+            )
         sandbox.tick()
         return self
 

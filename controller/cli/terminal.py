@@ -1,7 +1,7 @@
 """
-Writes lines for people, and makes text from elsewhere safe to show.
+Writes lines for people, and makes text from other programs safe to show.
 
-Terminals obey control characters, and log readers split at anything that looks like the end of a line.
+Terminals obey control characters, and log readers split lines at every character that can end a line.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import TextIO
 
 def printable(text: str) -> str:
     """
-    Return the text, with JSON's escapes for every character that is neither visible nor a space.
+    Return the text with JSON escapes in place of characters that are neither visible nor spaces.
 
-    Letters and signs of all languages stay unchanged. JSON stays JSON.
+    Letters and signs of all languages stay unchanged. JSON stays valid JSON.
     """
     if text.isprintable():
         return text
@@ -35,7 +35,7 @@ def _escape(char: str) -> str:
 
 
 def writable(text: str, stream: TextIO) -> str:
-    """Return the text; in ASCII if the stream's encoding lacks one of its characters. JSON stays JSON."""
+    """Return the text, or its ASCII form if the stream cannot encode a character. JSON stays valid JSON."""
     try:
         text.encode(stream.encoding or "utf-8", stream.errors or "strict")
     except UnicodeEncodeError:
@@ -44,15 +44,15 @@ def writable(text: str, stream: TextIO) -> str:
 
 
 def show(text: str, stream: TextIO) -> None:
-    """Write lines for people. Lines that cannot be written are lost, like log lines."""
+    """Write lines for people. Lines that cannot be written are dropped, as with log lines."""
     with suppress(OSError, ValueError):
         stream.write(writable(text, stream))
         stream.flush()
 
 
 def open_closed() -> None:
-    """Open the standard streams that this process was started without. They discard everything."""
-    # Otherwise the next file or connection would get the descriptor, and everything written to the stream.
+    """Open each standard stream that this process was started without, so that it discards its text."""
+    # Otherwise the next file or connection would get the stream's descriptor, and receive the stream's text.
     while (number := os.open(os.devnull, os.O_RDWR)) <= _STDERR:
         pass
     os.close(number)

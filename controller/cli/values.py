@@ -1,4 +1,4 @@
-"""Parsers for values on the command line. Each raises ValueError with a message for people."""
+"""Parsers for values on the command line. Each raises ValueError with a message for the user."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[
 
 
 def number(kind: type[N], least: float, most: float, otherwise: str) -> Callable[[str], N]:
-    """Return a parser for numbers in a range. otherwise is the message for a number outside it."""
+    """Return a parser for numbers in a range. otherwise is the error message for other numbers."""
 
     def parse(text: str) -> N:
         number = kind(text)
@@ -69,7 +69,7 @@ def namespace_name(text: str) -> str:
 
 
 def is_label_selector(text: str) -> bool:
-    """Return whether a text is a label selector, and not a list of names."""
+    """Return whether a text is a label selector rather than a list of names."""
     return any(char in text for char in "=!()<>")
 
 
@@ -77,7 +77,7 @@ def namespaces(text: str) -> str:
     """
     Parse a list such as `a,b` ("" means all), or a selector for namespace labels, such as `team=a`.
 
-    An empty item in a list is an error, because it may come from an unset variable.
+    An empty item in a list is an error, because an unset variable can cause it.
     """
     if is_label_selector(text):
         from handloop.apis.grammar.labels import Operator, parse_selector  # noqa: PLC0415 - only for labels
@@ -105,7 +105,7 @@ def one_of(*choices: str) -> Callable[[str], str]:
 
 
 def ip_address_text(text: str) -> str:
-    """Parse an IP address. A host name is refused, because it may have several addresses."""
+    """Parse an IP address. A host name is refused, because it can have several addresses."""
     try:
         return str(ip_address(text))
     except ValueError:
@@ -116,7 +116,7 @@ def duration(text: str) -> float:
     """
     Parse a Go duration such as `1m30s` into seconds, at least 0. "0" needs no unit.
 
-    Raises: ValueError with the words of Go's time.ParseDuration, and an example.
+    Raises: ValueError with the message of Go's time.ParseDuration, and an example.
     """
     try:
         seconds = parse_duration(text) / 1e9
@@ -129,7 +129,7 @@ def duration(text: str) -> float:
 
 
 def format_duration(seconds: float) -> str:
-    """Return the shortest usual spelling in Go: `30s`, `1m30s`, `500ms`, `0s`. seconds is 0 or more."""
+    """Format seconds as Go usually does: `30s`, `1m30s`, `500ms`, `0s`. Args: seconds is 0 or more."""
     if 0 < seconds < 1:
         return f"{seconds * 1000:g}ms"
     minutes, rest = divmod(seconds, 60)
@@ -139,7 +139,7 @@ def format_duration(seconds: float) -> str:
 
 
 def nearest(word: str, known: Collection[str], *, otherwise: str = "") -> str:
-    """Return the end of a message about an unknown word: `; did you mean X?` if one is similar."""
+    """Return `; did you mean X?` for an error message if a known word is similar to the unknown word."""
     near = difflib.get_close_matches(word, known, n=1)
     return f"; did you mean {near[0]}?" if near else otherwise
 
@@ -176,7 +176,7 @@ def controller_names(text: str, names: Sequence[str]) -> tuple[str, ...]:
 def https_url(text: str) -> str:
     """`https://HOST:PORT`. Raises: ValueError."""
     parts = urlsplit(text)
-    place = (parts.hostname, parts.port or 443)  # reading an invalid port raises ValueError
+    place = (parts.hostname, parts.port or 443)  # an invalid port raises ValueError when it is read
     beside = (parts.username, parts.path.rstrip("/"), parts.query, parts.fragment)
     if parts.scheme != "https" or not all(place) or any(beside):
         raise ValueError(f"{text!r} is not https://HOST:PORT")

@@ -1,8 +1,9 @@
 """
 `version`: prints the versions of an operator, of handloop, of Python and of the platform.
 
-A checkout adds a local version (PEP 440) that identifies its content, and so do setup.py and `handloop init`
-for what they build. Two builds therefore have the same version only if they have the same content.
+In a checkout, the version ends with a local version (PEP 440) that identifies the content. setup.py and
+`handloop init` add one to the packages that they build. For this reason, two builds have the same version
+only if they have the same content.
 """
 
 from __future__ import annotations
@@ -20,13 +21,13 @@ from handloop.controller.cli.operator import Operator
 
 DISTRIBUTION: Final = "handloop"
 _GIVEN: Final = "HANDLOOP_LOCAL_VERSION"
-"""The variable that sets the local version for a release, and for an image build, which has no git."""
+"""The variable that sets the local version, for a release or for an image build, which has no git."""
 _NOT_SHIPPED: Final = ("__pycache__", "bundle", "charts")
 """Python's compiled files, and the folders of generated manifests."""
 
 
 def exact_version() -> str:
-    """Return version(), with the local version in a checkout. Blocks: in a checkout, for about 50 ms."""
+    """Return version(), with the local version in a checkout. Blocks: for about 50 ms in a checkout."""
     root = Path(__file__).parents[3]
     return version() + (local_version(root / DISTRIBUTION, root) if checkout(root) else "")
 
@@ -51,7 +52,11 @@ def local_version(package: Path, top: Path) -> str:
 
 
 def _git(top: Path, *words: str) -> str:
-    """Raises: OSError, SubprocessError; also if top is only a folder in another repository."""
+    """
+    Run git in the repository.
+
+    Raises: OSError, SubprocessError, also if top is only a folder in another repository.
+    """
     (top / ".git").stat()
     # In a git hook, these variables name another repository.
     variables = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
@@ -72,13 +77,13 @@ def shipped_files(package: Path) -> Iterator[tuple[str, bytes]]:
     for folder, folders, names in os.walk(package, followlinks=True):
         folders[:] = sorted(set(folders).difference(_NOT_SHIPPED))
         for path in (Path(folder, name) for name in sorted(names)):
-            # An editor's lock file is a dangling link.
+            # An editor's lock file is a dangling link, which is not a file.
             if path.suffix != ".pyc" and path.is_file():
                 yield str(path.relative_to(package.parent)), path.read_bytes()
 
 
 def version() -> str:
-    """Return the version of the installed handloop, or of its checkout, without the local version."""
+    """Return the version of the installed handloop, or of its checkout, without a local version."""
     project = checkout(Path(__file__).parents[3])
     if project:
         return str(project["version"])
@@ -88,7 +93,7 @@ def version() -> str:
 
 
 def checkout(root: Path, distribution: str = DISTRIBUTION) -> Mapping[str, Any]:
-    """Return the table [project] in one of our checkouts; {} for other folders, such as site-packages."""
+    """Return the table [project] of one of our checkouts, or {} for other folders, such as site-packages."""
     try:
         text = (root / "pyproject.toml").read_text(encoding="utf-8")
         import tomllib  # noqa: PLC0415 - an image has no project file
@@ -100,7 +105,7 @@ def checkout(root: Path, distribution: str = DISTRIBUTION) -> Mapping[str, Any]:
 
 
 def version_text(operator: Operator, output: str) -> str:
-    """Return the versions of an operator, handloop, Python and the platform: one line for people, or JSON."""
+    """Return the versions of an operator, handloop, Python and the platform, as one line or as JSON."""
     facts = {operator.name: operator.version(), DISTRIBUTION: exact_version()}
     facts |= {"python": platform.python_version()}
     if output == "json":

@@ -1,9 +1,9 @@
 """
-Writes a view of another program's kind from its definition. The view is a Kind with the fields that are read.
+Writes a view of another program's kind from its definition. The view is a Kind with only the fields to read.
 
-A view accepts more than the definition does: each field may be absent, an enum is any text, and a part
-without a schema is JSON. So it can also read objects from a newer version of the other program. Only names
-are taken from the definition, and they are quoted if they are not identifiers.
+A view accepts more than the definition does: each field may be absent, an enum is any string, and a part
+without a schema is JSON. For this reason, it can also read objects from a newer version of the other program.
+Only names are taken from the definition; those that are not identifiers are quoted.
 """
 
 from __future__ import annotations
@@ -20,7 +20,10 @@ from handloop.apis.declaration import plural_of, wire_name
 Schema = Mapping[str, Any]
 
 _MOST_FIELDS: Final = 60
-"""A part with more fields is JSON, because a pod template has thousands, and nobody reads them all."""
+"""
+A part with more fields becomes JSON. A pod template, for example, has thousands, and no program reads them
+all.
+"""
 _SCALARS: Final = {
     "string": ("str", '""'),
     "boolean": ("bool | None", "None"),
@@ -31,7 +34,7 @@ _IMPORTED: Final = ("APIStruct", "ForeignCondition", "FrozenMap", "JSON", "Kind"
 _OF_MSGSPEC: Final = "field"
 _WORD: Final = re.compile("[A-Z]{2,}s(?![a-z])|[A-Z]+[0-9]*(?![a-z])|[A-Z]?[a-z]+[0-9]*|[0-9]+")
 _UNREADABLE: Final = re.compile(r'[\\"\x00-\x1f]')
-"""If a field's name contains one of these, a view cannot have the field."""
+"""A view cannot have a field whose name contains one of these characters."""
 _DNS: Final = re.compile(r"[a-z0-9]([-.a-z0-9]*[a-z0-9])?")
 _NAME: Final = re.compile(r"[A-Za-z]([-A-Za-z0-9]*[A-Za-z0-9])?")
 _ENVELOPE: Final = ("apiVersion", "kind", "metadata")
@@ -39,7 +42,11 @@ _OF_CONDITIONS: Final = frozenset({"type", "status"})
 
 
 class ViewError(Exception):
-    """No view can be written. The message says why; fix is what to type, or "" if nothing helps."""
+    """
+    The view cannot be written.
+
+    The message is the reason; fix is what to type, or "" if there is no fix.
+    """
 
     def __init__(self, message: str, fix: str = "") -> None:
         super().__init__(message)
@@ -50,8 +57,8 @@ def view_of(definition: Mapping[str, Any], paths: Sequence[str], *, version: str
     """
     Return the source code of a module with a view.
 
-    Args: definition is a CustomResourceDefinition; paths are fields such as `spec.secretName`, or () for spec
-    and status; version is "" for the stored one.
+    Args: definition is a CustomResourceDefinition. paths are fields such as `spec.secretName`, or () for spec
+    and status. version is "" for the stored version.
     Raises: ViewError for a path or a version that the definition does not have.
     """
     spec = _checked(definition)
@@ -72,7 +79,11 @@ def class_of(definition: Mapping[str, Any]) -> str:
 
 
 def _checked(definition: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the spec. Its names become code, so invalid names are refused. Raises: ViewError."""
+    """
+    Check the names in a definition, because they become code, and return its spec.
+
+    Raises: ViewError for a name that no server would accept.
+    """
     try:
         spec: Mapping[str, Any] = definition["spec"]
         names = [spec["group"], spec["names"]["plural"], *(each["name"] for each in spec["versions"])]
@@ -102,7 +113,7 @@ def _part(schema: Schema, name: str) -> Schema:
 
 @dataclass
 class _Tree:
-    """The requested fields, by name. whole means all fields below this one."""
+    """The requested fields, by name. whole means that all the fields below are requested."""
 
     below: dict[str, _Tree] = field(default_factory=dict)
     whole: bool = False
@@ -125,21 +136,25 @@ class _Tree:
 def _words(path: str) -> list[str]:
     words = [word.removesuffix("[]") for word in path.strip().lstrip(".").split(".")]
     if not all(words) or _UNREADABLE.search(path):
-        raise ViewError(f"{path!r} is not a path of a field", "such as spec.secretName, or status.conditions")
+        raise ViewError(
+            f"{path!r} is not the path of a field", "such as spec.secretName, or status.conditions"
+        )
     return words
 
 
 def _into(schema: Schema, word: str, above: str, path: str) -> Schema:
-    """Return a field's schema. A path has no words for the items of a list or the values of a map."""
+    """
+    Return the schema of a field.
+
+    In a path, a list and its items, or a map and its values, are one step.
+    """
     schema = _items(schema)
     fields = schema.get("properties") or {}
     if word in fields:
         found: Schema = fields[word]
         return found
     if not fields and _is_free(schema):
-        raise ViewError(
-            f"{path}: {above or 'it'} has no schema to look into", f"take the whole {above}, which is JSON"
-        )
+        raise ViewError(f"{path}: {above or 'it'} has no schema", f"take the whole {above}, which is JSON")
     near = get_close_matches(word, fields, 1) or sorted(fields)[:9]
     where = f"{above}." if above else ""
     raise ViewError(
@@ -165,7 +180,7 @@ def _is_free(schema: Schema) -> bool:
 
 @dataclass
 class _Module:
-    """The parts of a view's module: its structs, inner ones first, and the names that it imports."""
+    """The contents of a view's module: its structs, innermost first, and the names that it imports."""
 
     structs: list[str] = field(default_factory=list)
     imported: set[str] = field(default_factory=lambda: {"Kind"})
@@ -197,7 +212,11 @@ class _Module:
         return "JSON", "JSON()"
 
     def _item(self, owner: str, name: str, tree: _Tree, schema: Schema) -> str:
-        """Return the annotation for a list's items or a map's values, with None only if null is allowed."""
+        """
+        Return the annotation for a list's items or a map's values.
+
+        It includes None only if null is allowed.
+        """
         if name == "conditions" and set(schema.get("properties") or ()) >= _OF_CONDITIONS:
             self.imported.add("ForeignCondition")
             return "ForeignCondition"
@@ -214,7 +233,7 @@ class _Module:
         return f"MapOf[{item}]", "MapOf()"
 
     def _struct(self, owner: str, name: str, tree: _Tree, schema: Schema) -> str:
-        """Write a struct with the requested fields. Returns: its name."""
+        """Write a struct with the requested fields, and return its name."""
         self.imported.add("APIStruct")
         struct = _unlike(owner + _class_name(name), self.taken)
         self.taken.add(struct)
@@ -256,7 +275,11 @@ def _all_fields(schema: Schema) -> Iterator[str]:
 
 
 def _written(lines: Sequence[_Line], module: _Module) -> Iterator[str]:
-    """Yield the lines of a class. A field with a different name in Python also has the server's name."""
+    """
+    Yield the lines of a class.
+
+    If Python's name for a field differs from the server's, the line has both.
+    """
     taken: set[str] = set()
     for line in lines:
         name = _unlike(_field_name(line.name), taken)

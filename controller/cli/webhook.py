@@ -1,4 +1,4 @@
-"""The webhook with which a program converts between its kinds' versions, and the access it needs."""
+"""The webhook that converts between the versions of a program's kinds, and the access that it needs."""
 
 from __future__ import annotations
 
@@ -17,15 +17,19 @@ _LOOPBACK: Final = "127.0.0.1"
 
 
 def definition_of(kind: type[Any], options: Options) -> dict[str, Any]:
-    """Return a kind's definition, with this program's webhook if its versions are converted."""
+    """
+    Return a kind's definition.
+
+    If the kind's versions are converted, it contains this program's webhook.
+    """
     return custom_resource_definition(kind, webhook_service(options))
 
 
 def webhook_service(options: Options) -> WebhookService:
     """
-    Return where the API server finds the webhook, and the namespace of its Secret.
+    Return where the API server finds the webhook, and the namespace of the webhook's Secret.
 
-    If the namespace is unknown, use the one in the manifests, or `default` if the webhook has a URL.
+    If the namespace is unknown, it is the one in the manifests, or `default` if the webhook has a URL.
     """
     name = options.operator.name
     url = options.webhook_url or (f"https://{_LOOPBACK}:0" if options.sandbox else "")
@@ -35,7 +39,7 @@ def webhook_service(options: Options) -> WebhookService:
 
 
 def conversion_access(kinds: Sequence[type[Any]], options: Options) -> tuple[Access, ...]:
-    """Return the access that is needed to keep these kinds' definitions up to date."""
+    """Return the access that the program needs to keep these kinds' definitions up to date."""
     if not any_is_converted(kinds):
         return ()
     from handloop.controller.runtime.conversion.conversion import access_for  # noqa: PLC0415
@@ -44,7 +48,7 @@ def conversion_access(kinds: Sequence[type[Any]], options: Options) -> tuple[Acc
 
 
 def any_is_converted(kinds: Iterable[type[Any]]) -> bool:
-    """Return whether functions convert between versions of any of these kinds."""
+    """Return whether any of these kinds has functions that convert between its versions."""
     return any(is_converted(kind) for kind in kinds)
 
 

@@ -1,4 +1,4 @@
-"""`why`: asks the process that works on an object why something, or nothing, happens to the object."""
+"""`why`: asks the process that works on an object why something happens to it, or does not happen."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def run_why(operator: Operator, arguments: Sequence[str]) -> int:
     """
     Print the process's answer.
 
-    Returns: the exit code, 1 if no process knows the name. Raises: SystemExit from argparse.
+    Returns: the exit code, which is 1 if no process knows the name. Raises: SystemExit from argparse.
     """
     given = _parser(operator).parse_args(arguments)
     *controller, name = given.words

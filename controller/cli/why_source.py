@@ -1,9 +1,10 @@
 """
-Finds the process that `why` asks: one at an address, or the one in a cluster that works on a name.
+Finds the process that `why` asks: the one at an address, or the one in a cluster that works on a name.
 
-A request to a pod goes through the API server's proxy, which any user who may read `pods/proxy` may use, and
-which removes the header Authorization. So another header carries a token for the pod's own service account,
-valid for ten minutes. As with any request, the pod asks the API server whether that account may read `/why`.
+A request to a pod goes through the API server's proxy, which is open to any user who may read `pods/proxy`.
+The proxy removes the header Authorization. For this reason, another header carries a token for the pod's own
+service account, valid for ten minutes. As with any request, the pod asks the API server whether that account
+may read `/why`.
 """
 
 from __future__ import annotations
@@ -31,12 +32,12 @@ _FORBIDDEN: Final = 403
 _NOT_FOUND: Final = 404
 _NO_SUCCESS: Final = 300
 _UNREACHED: Final = 500
-"""The proxy answers with such a status if the pod speaks the other scheme (HTTP or HTTPS)."""
+"""The lowest status that the proxy answers with if the pod uses the other scheme (HTTP or HTTPS)."""
 _REQUEST_SECONDS: Final = 10.0
 
 
 class Question(NamedTuple):
-    """The question: the names of an object and of a controller ("" means all controllers)."""
+    """A question: the names of an object and of a controller ("" means all controllers)."""
 
     name: str
     controller: str = ""
@@ -48,7 +49,7 @@ class Question(NamedTuple):
 
 
 class SourceFailedError(Exception):
-    """The process cannot be asked. Field: fix is what to do, or "" if unknown."""
+    """The process cannot be asked. fix is what to do, or "" if that is unknown."""
 
     def __init__(self, what: str, fix: str = "") -> None:
         super().__init__(what)
@@ -56,7 +57,7 @@ class SourceFailedError(Exception):
 
 
 def ask_process(transport: Transport, question: Question) -> Why:
-    """Ask the process that transport reaches. Raises: SourceFailedError, TransportError."""
+    """Send the question to the process that transport reaches. Raises: SourceFailedError, TransportError."""
     answer = transport.request("GET", WHY, query=question.query, timeout_seconds=_REQUEST_SECONDS)
     return _read(answer, "the process")
 
@@ -79,13 +80,13 @@ class ClusterSource:
     """
 
     def __init__(self, transport: Transport, namespace: str, name: str) -> None:
-        """Args: name is the operator's name, with which the names of its Leases begin."""
+        """Args: name is the operator's name. The names of its Leases begin with it."""
         self._transport = transport
         self._namespace = namespace
         self._name = name
 
     def ask(self, question: Question) -> Why:
-        """Ask the process that works on a name. Every process knows which one that is."""
+        """Ask the process that works on a name. Any process can say which one that is."""
         first = next(self._holders(), "")
         if not first:
             raise SourceFailedError(
@@ -109,7 +110,7 @@ class ClusterSource:
     def _ask_pod(self, identity: str, question: Question) -> Why:
         name = identity.rpartition("_")[0]
         path = f"/api/v1/namespaces/{quote(self._namespace, safe='')}/pods/{quote(name, safe='')}"
-        missing = f"the holder {identity} is not a pod: ask its --address"
+        missing = f"the holder {identity} is not a pod: use --address with the address of the process"
         pod = self._get(path, f"get pod {name}", missing=missing)
         headers = {PASSED_ON: f"Bearer {self._token(pod)}"}
         folder, port = path.rpartition("/")[0], _metrics_port(pod)

@@ -1,4 +1,4 @@
-"""One plain sentence for a step: what happened, and why it matters."""
+"""Explains each step in one plain sentence: what happened, and why it matters."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def explain(step: Step) -> str:
 
 
 def document(step: Step) -> dict[str, Any]:
-    """A step in the form that the page receives."""
+    """Return a step in the form that the page receives."""
     return {
         "seq": step.seq,
         "t": round(step.at, 6),
@@ -30,7 +30,7 @@ def document(step: Step) -> dict[str, Any]:
 
 
 def seconds_text(seconds: float) -> str:
-    """A duration in its usual form: `5 ms`, `1.28 s`."""
+    """Format a duration in its usual form: `5 ms`, `1.28 s`."""
     return f"{seconds * 1000:.3g} ms" if seconds < 1 else f"{seconds:.3g} s"
 
 
@@ -58,7 +58,7 @@ _EVENTS: Final[Mapping[str, str]] = {"Added": "ADDED", "Updated": "MODIFIED", "D
 """Maps delta types to types of watch events."""
 
 _KINDS: Final[Mapping[str, str]] = {"foos": "Foo", "deployments": "Deployment", "myapps": "MyApp"}
-"""The kinds for which a sentence has plain words. All others appear under their plural."""
+"""The kinds that a sentence can call by a plain word. All others are called by their plural."""
 
 _WRITES: Final[Mapping[str, str]] = {
     "create": "creates",
@@ -69,7 +69,7 @@ _WRITES: Final[Mapping[str, str]] = {
     "delete": "deletes",
     "apply": "applies",
 }
-"""What a thread does with an object, keyed by verb."""
+"""What a thread does with an object, by request verb."""
 
 
 def _list_and_watch(step: Step, facts: Mapping[str, Any]) -> str:

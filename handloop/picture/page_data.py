@@ -14,18 +14,18 @@ from typing import Any, Final, NamedTuple
 from handloop.picture.snippets import snippets
 
 PAGE: Final[Traversable] = files(__package__).joinpath("page")
-"""The folder with the page's files, which are the same for a running program and for recordings."""
+"""The folder with the page's files. They are the same for a running program and for recordings."""
 
 NAME: Final = "data.js"
-"""Where the page of a running program looks for its data."""
+"""The file that the page of a running program loads its data from."""
 INDEX: Final = "index.html"
-"""The page itself. With recordings it is the only file."""
+"""The page itself. A page with recordings consists of this file only."""
 _STYLE: Final = re.compile(r'<link rel="stylesheet" href="(\S+)">\n')
 _SCRIPT: Final = re.compile(r'<script defer src="(\S+)"></script>\n')
 
 
 class Scenes(NamedTuple):
-    """The part that a director of the page provides: the scenes, and the source excerpts that they name."""
+    """The scenes that a guide through the page provides, and the source excerpts that the scenes name."""
 
     told: Sequence[Mapping[str, Any]] = ()
     source: Mapping[str, Mapping[str, Any]] = {}
@@ -35,7 +35,8 @@ def page_file(name: str, *, token: str = "", title: str = "") -> str:
     """
     Return the text of one of the page's files.
 
-    Args: token allows the page to use the controls; if empty, it has none. title is that of write_page.
+    Args: token allows the page to use the controls; "" means that the page has no controls. title is that of
+    write_page.
     """
     text = PAGE.joinpath(name).read_text(encoding="utf-8")
     words = {"token": token, "title": title or "handloop, live", "any": "any" if title else ""}
@@ -47,9 +48,9 @@ NO_SCENES: Final = Scenes()
 
 def page_data(runs: Sequence[Mapping[str, Any]] = (), scenes: Scenes = NO_SCENES) -> str:
     """
-    Return the page's data as a script, so that a page in a folder can also load it.
+    Return the page's data as a script, because a page in a folder can load no other form.
 
-    Args: runs have `name`, `title` and `about`; without any, the page shows the program that serves it.
+    Args: runs have `name`, `title` and `about`. Without runs, the page shows the program that serves it.
     """
     data = {
         "runs": [{key: run[key] for key in ("name", "title", "about")} for run in runs],
@@ -68,9 +69,9 @@ def write_page(
     """
     Write the page with recordings into a folder, as one file that a browser opens without a server.
 
-    Args: runs are documents with `name`, `title`, `about`, `key`, `shows`, `marks`, `steps` and `states`,
-    and, if some marks are moments, `says`, which has the words for those; without a title, the page is about
-    Foos.
+    Args: runs are documents with `name`, `title`, `about`, `key`, `shows`, `marks`, `steps` and `states`. If
+    some marks are moments, a run also has `says`, which has the words for them. Without a title, the page is
+    about Foos.
     """
     folder.mkdir(parents=True, exist_ok=True)
     (folder / INDEX).write_text(_whole_page(runs, title, scenes), encoding="utf-8")
@@ -94,6 +95,6 @@ def _whole_page(runs: Sequence[Mapping[str, Any]], title: str, scenes: Scenes) -
 
 
 def _embedded(data: Any) -> str:
-    """Return JSON to embed in a script, escaped so that no text in it can end the script."""
+    """Return JSON for use in a script. It is escaped so that no text in it can end the script."""
     text = json.dumps(data, separators=(",", ":"), ensure_ascii=False, default=str)
     return text.replace("<", "\\u003c")

@@ -1,7 +1,7 @@
 """
-The parts of a running program that the live page shows, and that its controls act on.
+The parts of a running program that the live page shows, and that its controls change.
 
-Of the page's files, only this one uses private fields, because the product has no hook for the page.
+Among the page's files, only this one uses private fields, because the product has no interface for the page.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ _WAITS: Final = frozenset(
 
 
 class Method(NamedTuple):
-    """A method of one instance that a control can wrap, as the instance and the method's name."""
+    """A method of one instance, as the instance and the method's name. A control can wrap it."""
 
     owner: Any
     name: str
 
 
 class ThreadFrame(NamedTuple):
-    """A thread's name and innermost frame; the frame is None if there is none yet."""
+    """A thread's name and innermost frame. The frame is None if the thread does not have one yet."""
 
     name: str
     frame: FrameType | None
@@ -50,8 +50,8 @@ class Parts:
     """
     A running program, as a manager and its controllers by name.
 
-    Threads: usable from any thread. A hand-written controller exists only while it runs, so every call looks
-    for it again.
+    Threads: usable from any thread. Every call looks up a hand-written controller again, because it exists
+    only while it runs.
     """
 
     def __init__(self, manager: Manager, controllers: Mapping[str, object]) -> None:
@@ -63,7 +63,7 @@ class Parts:
         return self.manager.informers()
 
     def namespace_of(self, informer: SharedIndexInformer[Any]) -> str:
-        """Return the namespace that an informer mirrors; "" stands for all."""
+        """Return the namespace that an informer caches; "" means all namespaces."""
         return informer._namespace
 
     def listeners(self, plural: str) -> list[ProcessorListener[Any]]:
@@ -81,20 +81,20 @@ class Parts:
         return {name: queue for name, queue in found.items() if queue is not None}
 
     def says(self, controller: str, name: ObjectName) -> str:
-        """Return the first sentence of `why` about a name in a controller; "" if there is none."""
+        """Return the first sentence of `why` about a name in a controller, or "" if the name is not known."""
         explain = getattr(self._controllers[controller], "explain", None)
         found = None if explain is None else explain(name)
         return "" if found is None or not found.known else found.says[0]
 
     def foo_controller(self) -> str:
-        """Return which Foo controller runs, `plain` or `production`; "" if none does yet."""
+        """Return which Foo controller runs, `plain` or `production`, or "" if none runs yet."""
         foos = self._foos()
         if foos is None:
             return ""
         return "production" if isinstance(foos, ProductionFooController) else "plain"
 
     def foreign_listeners(self) -> set[str]:
-        """Return the names of listeners that do not belong to the Foo controller; none if it does not run."""
+        """Return the names of listeners that are not the Foo controller's; none if it does not run."""
         foos = self._foos()
         return {
             listener.name
@@ -114,7 +114,7 @@ class Parts:
 
 
 def _calls(handler: Any, owner: object) -> bool:
-    """Return whether a handler calls methods of owner. A slow handler wraps another handler."""
+    """Return whether a handler calls methods of owner. The handler can be a slow one, which wraps another."""
     functions = getattr(getattr(handler, "_handler", handler), "functions", ())
     return any(getattr(function, "__self__", None) is owner for function in functions)
 
@@ -137,9 +137,10 @@ def _sync_of(controller: object) -> Method | None:
 
 class HeldContainer:
     """
-    A queue's container that pretends to be empty while the queue holds items back.
+    A queue's container that appears to be empty while the queue is held.
 
-    A worker that asks for an item therefore waits, and a blocked worker stays blocked despite adds.
+    For this reason, a worker that requests an item waits, and a blocked worker stays blocked even if items
+    are added.
     Locks: all methods are called with the queue's lock held.
     """
 
@@ -178,7 +179,7 @@ def release(queue: Work) -> None:
 
 
 def is_held(queue: Work) -> bool:
-    """Return whether the queue holds its items back."""
+    """Return whether the queue is held, that is, gives no items to workers."""
     return isinstance(queue._container, HeldContainer)
 
 
@@ -189,14 +190,14 @@ def real_threads() -> list[ThreadFrame]:
 
 
 def waits_for_key(frame: FrameType | None) -> bool:
-    """Return whether a thread waits in a queue's get()."""
+    """Return whether the thread with this frame waits in a queue's get()."""
     while frame is not None and frame.f_code not in _WAITS:
         frame = frame.f_back
     return frame is not None
 
 
 def oldest_seconds(queue: Work) -> float | None:
-    """Return how long the oldest key has needed work or been with a worker; None if unknown or no key."""
+    """Return how long the oldest key has been queued or with a worker; None if unknown or without keys."""
     metrics = queue._metrics
     if metrics is None:
         return None
@@ -211,5 +212,5 @@ def handler_of(listener: ProcessorListener[Any]) -> Any:
 
 
 def set_handler(listener: ProcessorListener[Any], handler: Any) -> None:
-    """Make the listener call another handler from its next batch on."""
+    """Make the listener call another handler, beginning with its next batch."""
     listener._handler = handler

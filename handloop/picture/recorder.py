@@ -1,4 +1,4 @@
-"""Keeps the process's latest steps while there is a viewer."""
+"""Records the process's latest steps while at least one viewer reads them."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class Step(NamedTuple):
     """
     One reported step.
 
-    seq counts the process's steps from 1. at is in the seconds of Clock.now(). The other fields are the
-    arguments of StepTrace.tell, and the thread that took the step.
+    seq counts the process's steps from 1. at is a time of Clock.now(), in seconds. thread is the thread that
+    took the step. The other fields are the arguments of StepTrace.tell.
     """
 
     seq: int
@@ -37,8 +37,8 @@ class Batch(NamedTuple):
     """
     The steps after a cursor, and the cursor to continue from.
 
-    missed counts the steps that the ring no longer holds. It is None if some steps were not recorded, so that
-    their number is unknown. If any were missed, steps is empty and the cursor is at the newest step.
+    missed counts the steps that are no longer in the ring. It is None if some steps were not recorded, so
+    that their number is unknown. If steps were missed, steps is empty, and the cursor is at the newest step.
     """
 
     steps: Sequence[Step]
@@ -48,14 +48,14 @@ class Batch(NamedTuple):
 
 class Recorder:
     """
-    A ring of steps. Each viewer reads it with its own cursor.
+    A ring buffer of steps. Each viewer reads it with its own cursor.
 
-    The ring limits the memory for any number of viewers. A slow viewer misses steps, and knows how many.
+    The ring bounds the memory for any number of viewers. A slow viewer misses steps, and can see how many.
 
-    State, all under _lock (99): _ring, newest step last, without a gap; _seq, the newest step's number;
+    State, all under _lock (99): _ring, the steps without gaps, newest last; _seq, the newest step's number;
     _from, the last number before the current recording; _viewers.
     Threads: usable from any thread. _record runs on the thread that takes a step, under the lock of the part
-    concerned, so it only appends.
+    that reports the step, so it only appends.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class Recorder:
         self._viewers = 0
 
     def join(self) -> int:
-        """Add a viewer. The first one starts the recording. Returns: the cursor of the newest step."""
+        """Add a viewer. The first viewer starts the recording. Returns: the cursor of the newest step."""
         with self._lock:
             self._viewers += 1
             if self._viewers == 1:
@@ -78,19 +78,19 @@ class Recorder:
             return self._seq
 
     def leave(self) -> None:
-        """Remove a viewer. The last one ends the recording."""
+        """Remove a viewer. Removing the last one ends the recording."""
         with self._lock:
             self._viewers -= 1
             if self._viewers == 0:
                 self._forget_locked()
 
     def close(self) -> None:
-        """End the recording, however many viewers there are."""
+        """End the recording, even if there are still viewers."""
         with self._lock:
             self._forget_locked()
 
     def after(self, cursor: int, most: int) -> Batch:
-        """Return the steps after a cursor, up to a maximum number."""
+        """Return the steps after a cursor. Args: most is the maximum number of steps."""
         with self._lock:
             if cursor < self._from or cursor > self._seq:
                 return Batch((), self._seq, None)
@@ -114,7 +114,7 @@ class Recorder:
     def _forget_locked(self) -> None:
         self._trace.stop()
         self._ring.clear()
-        # Use up a number for the unrecorded steps, so that an earlier cursor is recognized.
+        # Reserve one number for all unrecorded steps, so that a cursor from before them is recognized.
         self._seq += 1
         self._from = self._seq
 

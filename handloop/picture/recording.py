@@ -1,10 +1,10 @@
 """
-A recording in the page's form: steps that are counted from 1, and states.
+Converts recorded steps and states to the page's form, in which steps are counted from 1.
 
-It has all steps except bookmarks, requests about Events, and the successful lease renewals after a process's
-first. These occur in every run, and are never its subject.
+A recording has all steps except bookmarks, requests about Events, and a process's lease renewals after its
+first. These occur in every run, and no recording is about them.
 
-A state is stored as its difference from the previous one, by path: {"informers/1/fifo": 0}.
+A state is stored as its difference from the previous state, by path: {"informers/1/fifo": 0}.
 """
 
 from __future__ import annotations
@@ -13,10 +13,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 Entry: TypeAlias = dict[str, Any]
-"""A step in the page's form, or {"state": a snapshot} after the steps that the snapshot includes."""
+"""A step in the page's form, or {"state": SNAPSHOT}, which follows the steps that the snapshot includes."""
 
 GAP: Final = 0
-"""The number of an entry that is not one of the twelve steps, but reports an event outside the program."""
+"""
+The step number of an entry that reports an event outside the program instead of one of the twelve steps.
+"""
 
 _WRITE: Final = 10
 _OK: Final = "200"
@@ -25,11 +27,11 @@ _NOTHING: Final = object()
 
 def gap(at: float, why: str, *, goes_on: bool = False, stale: Sequence[str] = ()) -> Entry:
     """
-    Return an entry about something that was arranged or that happened outside the program.
+    Return an entry about an event outside the program, or about something that was arranged.
 
-    Args: at is the time, on the steps' clock. goes_on: whether the program kept running in the meantime; if
-    not, a new one starts here. stale: the object that is out of date in the cache from here on, as a kind's
-    plural and a key.
+    Args: at is the time, on the steps' clock. goes_on says whether the program kept running in the meantime;
+    otherwise a new program starts here. stale is the object that is out of date in the cache from here on, as
+    a kind's plural and a key.
     """
     facts: dict[str, Any] = {"goes_on": True} if goes_on else {}
     return {
@@ -49,8 +51,7 @@ def numbered(parts: Sequence[Iterable[Entry]], opening: str) -> dict[str, Any]:
     """
     Return a run's `steps`, in seconds from the first one, and its `states`, each as its `changes`.
 
-    Args: parts has the entries that each process reported. opening is a sentence that comes before the first
-    step.
+    Args: parts has each process's reported entries. opening is a sentence to show before the first step.
     """
     chosen = [entry for part in parts for entry in _chosen(part)]
     begun_at = next(entry["t"] for entry in chosen if "t" in entry)
@@ -60,7 +61,7 @@ def numbered(parts: Sequence[Iterable[Entry]], opening: str) -> dict[str, Any]:
     states: dict[int, Any] = {}
     for entry in chosen:
         if "state" in entry:
-            states[len(steps)] = entry["state"]  # keeps the newest state, if no step in between was chosen
+            states[len(steps)] = entry["state"]  # replaces an earlier state if no step in between was chosen
         else:
             steps.append({**entry, "seq": len(steps) + 1, "t": round(entry["t"] - begun_at, 6)})
     return {"steps": steps, "states": list(_shrunk(states))}
@@ -77,7 +78,7 @@ def _changes(before: Any, after: Any, path: tuple[str, ...]) -> Iterator[tuple[s
     """
     Return the differences, by path.
 
-    A list of a new length, or a map that lost a key, differs as a whole.
+    A list with a new length, or a map that lost a key, is replaced as a whole.
     """
     if isinstance(before, dict) and isinstance(after, dict) and _is_grown(before, after):
         for key, value in after.items():
@@ -90,7 +91,7 @@ def _changes(before: Any, after: Any, path: tuple[str, ...]) -> Iterator[tuple[s
 
 
 def _is_grown(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
-    """Return whether a map still has all its keys, and all of them can be in a path."""
+    """Return whether a map still has all its keys, and a path can contain each of them."""
     return before.keys() <= after.keys() and not any("/" in key for key in after)
 
 

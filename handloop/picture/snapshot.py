@@ -30,7 +30,7 @@ from handloop.picture.syncs import DONE, GET, Sync, syncs
 from handloop.seams.clock import REAL_CLOCK, Clock
 
 MOST_ITEMS: Final = 50
-"""The number of keys or objects that a list in the snapshot may hold. Each list has its total number, too."""
+"""The maximum number of keys or objects in a list of the snapshot. The total number is given separately."""
 
 _RESULTS: Final = 10
 _WORKER: Final = re.compile(r"(?:.+-)?worker-\d+")
@@ -47,13 +47,14 @@ def snapshot(
     Return the state at this moment.
 
     Args: parts is None if the program has no controllers yet. read_steps returns the steps recorded so far,
-    for the workers' syncs. Times are in seconds: `age`, `retryIn` and `seconds`, before or after now.
+    which show the workers' syncs.
+    Returns: a JSON object. Its times `age`, `retryIn` and `seconds` are in seconds before or after now.
     """
     now = clock.now()
     if parts is None:
         return {"ready": False, "informers": [], "queues": [], "workers": [], "results": [], "objects": []}
     informers = parts.informers()
-    # The order matters, because a key that a worker gives back in the meantime must not look left behind.
+    # The order matters: a key that a worker gives back between the reads must not appear to be left behind.
     before = read_steps()
     queues = [_queue_row(name, queue, partial(parts.says, name)) for name, queue in parts.queues().items()]
     workers = _Workers(now, before, read_threads(), read_steps())
@@ -68,7 +69,7 @@ def snapshot(
         "queues": [row | {"stuck": workers.stuck(row["name"], row["processing"])} for row in queues],
         "workers": workers.rows(),
         "results": [_result(sync) for sync in workers.ended][-_RESULTS:],
-        # These are our own kinds: custom resources with desired and available replicas.
+        # The objects of our own kinds, which are custom resources with desired and available replicas.
         "objects": [_replicas(informer) for informer in informers if hasattr(informer.kind, "scale")],
     }
 
@@ -87,7 +88,7 @@ def _election(parts: Parts) -> dict[str, Any] | None:
 
 
 def _shards(parts: Parts) -> dict[str, Any] | None:
-    """Return which replica has which slot. sign, at the top of the page, says whether all is well."""
+    """Return each slot's replica. sign is a line for the top of the page, with whether all slots are held."""
     shown, objects = parts.manager.replica.statistics(), parts.manager.replica.objects()
     if shown is None:
         return None
@@ -169,24 +170,24 @@ def _keys(items: Sequence[ObjectName]) -> list[str]:
 
 class _Workers:
     """
-    The workers, as inferred from their threads' waits and from the steps.
+    The workers' states, inferred from the places where their threads wait and from the steps.
 
-    A worker that omitted done() is free.
+    A worker that did not call done() counts as free when it waits for the next key.
 
-    Fields: ended: the syncs that ended; _busy: the syncs that a thread is in now, by thread name; _left: the
-    syncs that their threads have left without done(); _unknown: the workers that got their key before the
-    first known step; _given_back: the (queue, key) pairs that were given back after `before`; _has_gap:
-    whether steps may be missing between `before` and `steps`.
+    Fields: ended has the completed syncs; _busy has each thread's current sync, by thread name; _left has the
+    syncs that their threads have left without done(); _unknown has the workers that got their key before the
+    first known step; _given_back has the (queue, key) pairs that were given back after `before`; _has_gap is
+    true if steps may be missing between `before` and `steps`.
     """
 
     def __init__(
         self, now: float, before: Sequence[Step], threads: Iterable[ThreadFrame], steps: Sequence[Step]
     ) -> None:
-        """Args: before has the steps that were read before threads; steps were read after threads."""
+        """Args: before are the steps read before threads; steps are those read after threads."""
         self._now = now
         since = before[-1].seq if before else 0
         self._has_gap = bool(before or steps) and not (before and steps and steps[0].seq <= since)
-        # This includes the key of a worker whose get came before the steps.
+        # The set also includes the key of a worker that called get() before the first of the steps.
         self._given_back = {
             (step.component, step.key) for step in steps if step.number == DONE and step.seq > since
         }
@@ -208,11 +209,19 @@ class _Workers:
         self._unknown = {name for name, waits in self._threads.items() if not waits} - known
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return a row for each worker. If a sync is older than the steps, its key is unknown."""
+        """
+        Return a row for each worker.
+
+        The key is unknown if the sync began before the first of the steps.
+        """
         return [self._row(name) for name in sorted(self._threads)]
 
     def stuck(self, queue: str, processing: Sequence[str]) -> list[str]:
-        """Return the keys in processing that no worker has, and that no worker gets before their done()."""
+        """
+        Return the keys in processing that no worker has.
+
+        They stay there until done() is called for them.
+        """
         if self._unknown or self._has_gap:
             left = _keys_of(queue, self._left)
             return [key for key in processing if key in left]

@@ -13,7 +13,7 @@ _MOST_LINES: Final = 40
 
 
 class Snippet(NamedTuple):
-    """The function that contains a step. line is the step's line; first is the line where the text begins."""
+    """The source of the function around a step. line is the step's line; first is the text's first line."""
 
     number: int
     words: str
@@ -25,15 +25,15 @@ class Snippet(NamedTuple):
 
 @cache
 def snippets() -> dict[int, Snippet]:
-    """Return the source of each step, by number."""
+    """Return the source excerpt for each step, by step number."""
     return {step.number: _snippet(step) for step in steps()}
 
 
 def snippet_with(number: int, words: str) -> Snippet:
     """
-    Return the source around the first line with these words below a step's comment.
+    Return the source around the first line below a step's comment that contains these words.
 
-    Raises: LookupError.
+    Raises: LookupError if no such line exists.
     """
     step = next(step for step in steps() if step.number == number)
     comment = step.comment
@@ -60,7 +60,7 @@ def _around(number: int, words: str, place: Place) -> Snippet:
 
 
 def _function_around(text: str, line: int) -> tuple[int, int]:
-    """Return the first and last line of the innermost function that contains a line."""
+    """Return the first and last line numbers of the innermost function that contains a line."""
     functions = (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef))
     spans = ((node.lineno, node.end_lineno or node.lineno) for node in functions)
     return max(span for span in spans if span[0] <= line <= span[1])

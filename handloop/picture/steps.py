@@ -1,4 +1,4 @@
-"""The twelve steps of ARCHITECTURE's picture, and where they are in the running source."""
+"""The twelve steps of ARCHITECTURE's picture, and their places in the running source."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _FOLDERS_OF_THE_STACK: Final = ("apis", "client", "workqueue", "informers", "con
 
 
 class Place(NamedTuple):
-    """A line of a file, named as in tracebacks and trace functions."""
+    """A line of a file. The file is named as in tracebacks and trace functions."""
 
     file: str
     line: int
@@ -21,14 +21,15 @@ class Place(NamedTuple):
         path, root = Path(self.file), PACKAGE.parent
         if path.is_relative_to(root):
             path = path.relative_to(root)
-            # The folders of the stack are in the repository's root, and handloop links to them.
+            # In the repository, these folders are at the root, and the folder handloop contains links to
+            # them.
             if path.parts[0] == PACKAGE.name and path.parts[1] in _FOLDERS_OF_THE_STACK:
                 path = path.relative_to(PACKAGE.name)
         return f"{path}:{self.line}"
 
 
 class Step(NamedTuple):
-    """A numbered step of the picture, with its comment, such as `# (3) pop`, and the line that does it."""
+    """A numbered step of the picture, with its comment, such as `# (3) pop`, and the line that runs it."""
 
     number: int
     words: str
@@ -40,7 +41,7 @@ def steps() -> list[Step]:
     """
     Return the numbered steps in order.
 
-    A step is done by its comment's line, or by the line after it.
+    A step is executed by the line with its comment, or by the next line.
     """
     found = []
     for folder in _FOLDERS_OF_THE_STACK:

@@ -1,4 +1,4 @@
-"""What the workers did and are doing, read from the steps: the get, how the sync ended, and the done."""
+"""Reads from the steps what the workers did and are doing: the get, the result of the sync, and the done."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ DONE: Final = 12
 
 class Sync(NamedTuple):
     """
-    One sync.
+    One sync of a key by a worker.
 
-    outcome is `ok`, `failed` or `waits`, or "" if it is unknown; reason is the error, or why the sync waits;
+    outcome is `ok`, `failed` or `waits`, or "" if it is unknown. reason is the error, or why the sync waits.
     retry_seconds is the time until the next try, or None. began is the number of the step with the get.
-    began_at and ended_at are times like a step's `at`; ended_at is None if done() was not called. left:
-    whether the thread went on to another key without it.
+    began_at and ended_at are times like a step's `at`; ended_at is None if done() was not called. left says
+    whether the thread has gone on to another key without calling done().
     """
 
     queue: str
@@ -35,8 +35,8 @@ class Sync(NamedTuple):
 
 
 def syncs(steps: Iterable[Step]) -> list[Sync]:
-    """Return the syncs that begin in these steps, in the order in which they end, unfinished ones last."""
-    # Group by thread and queue, because hand-written controllers use the same thread names.
+    """Return the syncs that begin in these steps, in the order of their ends. Unfinished ones are last."""
+    # Keys are (thread, queue), because hand-written controllers have the same thread names.
     under_way: dict[tuple[str, str], Sync] = {}
     left: dict[tuple[str, str], Sync] = {}
     ended = []
@@ -60,7 +60,7 @@ def syncs(steps: Iterable[Step]) -> list[Sync]:
 
 
 def _outcome(facts: dict[str, Any]) -> dict[str, Any]:
-    """Return the changes that a step (11) makes to its sync. The last such step counts."""
+    """Return the changes that a step (11) makes to its sync. A later step (11) overrides an earlier one."""
     if "forgotten" in facts:
         return {"outcome": "ok"}
     if "error" in facts:

@@ -76,10 +76,10 @@ def test_what_a_class_is_for_may_stand_in_it() -> None:
 @pytest.mark.parametrize(
     ("name", "says"),
     [
-        ("versions", "a class is one version"),
-        ("conversion", "a class is one version"),
-        ("served", "a class is one version"),
-        ("crd_labels", "a constant of your own is in capitals, or a ClassVar"),
+        ("versions", "a class describes one version"),
+        ("conversion", "a class describes one version"),
+        ("served", "a class describes one version"),
+        ("crd_labels", "write a constant of your own in capitals, or annotate it as a ClassVar"),
         ("printer_column", "did you mean printer_columns?"),
         ("crd_rule", "did you mean crd_rules?"),
     ],

@@ -277,8 +277,8 @@ def test_a_status_with_a_generation_has_a_default() -> None:
     ("status", "complaint"),
     [
         (Counted, r"status: the default .* does not fit .*>= -?0"),
-        (Demanding, "status: a new object has the status .*: give its other fields a default"),
-        (Insisting, "status: a new object has the status .*: give its other fields a default"),
+        (Demanding, "status: a new object has the status .*: give the other status fields a default"),
+        (Insisting, "status: a new object has the status .*: give the other status fields a default"),
     ],
 )
 def test_a_status_that_refuses_its_default_is_refused(status: Any, complaint: str) -> None:
@@ -309,36 +309,39 @@ def test_structs_of_structs() -> None:
 @pytest.mark.parametrize(
     ("annotation", "complaint"),
     [
-        (list[str], "x: list can be changed: write tuple"),
-        (dict[str, int], "x: dict can be changed: write FrozenMap"),
-        (set[str], "x: set can be changed: write Annotated"),
-        (frozenset[str], "x: frozenset has no order: write Annotated"),
-        (tuple[int, str], "x: the items of a list have one type: write tuple"),
+        (list[str], "x: a list is mutable: write tuple"),
+        (dict[str, int], "x: a dict is mutable: write FrozenMap"),
+        (set[str], "x: a set is mutable: write Annotated"),
+        (frozenset[str], "x: a frozenset has no order: write Annotated"),
+        (tuple[int, str], "x: all items of a list must have one type: write tuple"),
         (Any, "x: Any has no shape: write JSON"),
-        (msgspec.Raw, "x: Raw keeps the whole answer alive: write JSON"),
-        (datetime, "x: the server treats date-times differently: write DateTime"),
-        (bytes, "x: the server treats base64 differently: write str"),
-        (Decimal, "x: write str"),
-        (complex, "x: there is no schema for Custom: write an APIStruct"),
+        (msgspec.Raw, "x: a Raw keeps the whole response in memory: write JSON"),
+        (datetime, "x: the server parses date-times differently from Python: write DateTime"),
+        (bytes, "x: base64 is decoded differently by the server: write str"),
+        (Decimal, "x: a decimal has no schema: write str"),
+        (complex, "x: a schema cannot express Custom: write an APIStruct"),
         (int | float, "x: a float also accepts whole numbers: write float"),
-        (int | bool, "x: a schema's only unions are int | str"),
-        (Literal["a"] | int, "x: a schema's only unions are int | str"),
-        (Literal[1, "a"], "x: the values of an enum have one type"),
-        (tuple[Colour | None, ...], "x[]: an enum cannot be null"),
+        (int | bool, "x: a schema can express only the unions int | str"),
+        (Literal["a"] | int, "x: a schema can express only the unions int | str"),
+        (Literal[1, "a"], "x: the values of an enum must have one type"),
+        (tuple[Colour | None, ...], "x[]: a schema's enum cannot allow null"),
         (enum.IntFlag("Bits", "A B"), "x: Bits allows values that it does not list"),
         (Lenient, "x: Lenient allows values that it does not list"),
-        (Annotated[float, Meta(multiple_of=0.1)], "x: multiples of a float depend on rounding"),
+        (Annotated[float, Meta(multiple_of=0.1)], "x: rounding makes multiples of a float unreliable"),
         (
             Annotated[int, Meta(ge=2**60)] | str,
-            "x: a bound beyond 9007199254740992 of int | str: write a Rule",
+            "x: int | str cannot have a multiple or a bound beyond 9007199254740992: write a Rule",
         ),
-        (Annotated[str, Meta(pattern="^a$")], "x: $ is not the same in Python's patterns"),
-        (tuple[MapOf[Leaf], ...], "x[]{}.x: list can be changed"),
+        (Annotated[str, Meta(pattern="^a$")], "x: $ has another meaning in the server's Go patterns"),
+        (tuple[MapOf[Leaf], ...], "x[]{}.x: a list is mutable"),
         (Node, "x.nodes[]: Node contains itself"),
-        (Open, "x: Open can be changed or is not a JSON object: derive it from APIStruct"),
-        (Annotated[tuple[Port, ...], LIST_SET], "x: the items of a set are strings or whole numbers"),
-        (Annotated[tuple[int | None, ...], LIST_SET], "x: the items of a set are strings or whole numbers"),
-        (Annotated[tuple[Port, ...], list_map("size")], "x: size is not a key"),
+        (Open, "x: Open is mutable or is not a JSON object: derive it from APIStruct"),
+        (Annotated[tuple[Port, ...], LIST_SET], "x: the items of a set must be strings or whole numbers"),
+        (
+            Annotated[tuple[int | None, ...], LIST_SET],
+            "x: the items of a set must be strings or whole numbers",
+        ),
+        (Annotated[tuple[Port, ...], list_map("size")], "x: size cannot be a key"),
         (Annotated[tuple[Port, ...], list_map("name")], "x: the key name may be absent"),
     ],
 )
@@ -359,7 +362,7 @@ class Dog(APIStruct, tag=True):
 
 def test_a_union_of_structs_is_refused() -> None:
     """Even with tags that distinguish them."""
-    with pytest.raises(TypeError, match=r"^Thing\.spec\.x: a schema has no union of structs"):
+    with pytest.raises(TypeError, match=r"^Thing\.spec\.x: a schema cannot express a union of structs"):
         schema_of(Cat | Dog)
 
 

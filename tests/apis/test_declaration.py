@@ -60,14 +60,14 @@ def test_all_names_follow_from_the_keywords() -> None:
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        ("class A(Kind): pass", "which kind is A?"),
+        ("class A(Kind): pass", "A does not name its kind"),
         ("class A(Kind, group='example.org'): pass", "version=''"),
         ("class A(Kind, group='Example', version='v1'): pass", "group='Example'"),
         ("class A(Kind, group='a.b', version='V1'): pass", "version='V1'"),
         ("class a_b(Kind, group='a.b', version='v1'): pass", "kind='a_b'"),
         ("class A(Kind, group='a.b', version='v1', plural='As'): pass", "plural='As'"),
         ("class A(Kind, group='a.b', version='v1', scope='cluster'): pass", "scope='cluster'"),
-        ("class A(Kind, group='a.b', version='v1', tag='B'): pass", "tag would say the kind twice"),
+        ("class A(Kind, group='a.b', version='v1', tag='B'): pass", "remove tag, because"),
         ("class A(Kind, group='a.b', version='v1'): api_version: str = 'a.b/v2'", "api_version would say"),
         ("class A(Kind, group='a.b', version='v1', plurals='as'): pass", "plurals"),
     ],

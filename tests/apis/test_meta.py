@@ -216,5 +216,5 @@ def test_an_encoded_object_names_its_kind() -> None:
 
 def test_an_owner_without_a_uid_is_refused() -> None:
     """The server would refuse the reference, and only then."""
-    with pytest.raises(ValueError, match="Foo a has no UID: it must have been read from the server"):
+    with pytest.raises(ValueError, match="Foo a has no UID: use an object that was read from the server"):
         new_controller_ref(Foo(metadata=ObjectMeta(name="a"), spec=FooSpec(deployment_name="a")))

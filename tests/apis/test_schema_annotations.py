@@ -83,7 +83,7 @@ def test_an_annotation_at_the_wrong_field_is_refused(annotation: Any, default: A
 
 def test_a_default_is_the_servers_or_the_authors() -> None:
     """A field that authors must give has none."""
-    with pytest.raises(TypeError, match="SERVER_DEFAULT with crd_required"):
+    with pytest.raises(TypeError, match="SERVER_DEFAULT contradicts crd_required"):
         _schema(Annotated[bool, SERVER_DEFAULT], False, crd_required=("field",))
 
 

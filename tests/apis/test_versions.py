@@ -131,15 +131,15 @@ class SiteOther(Kind, group="example.org", version="v1", kind="Site", previous=S
     [
         (
             SiteRenamed,
-            r"SiteV1Alpha1\.spec\.size: SiteRenamed has no such field: what is written there as v1alpha1",
+            r"SiteV1Alpha1\.spec\.size: SiteRenamed has no such field, so a value written through v1alpha1",
         ),
         (
             SiteTighter,
-            r"SiteV1Alpha1\.spec\.size: SiteTighter may not read what is written as v1alpha1: only at",
+            r"SiteV1Alpha1\.spec\.size: SiteTighter may be unable to read objects written through v1alpha1: ",
         ),
         (
             SiteDemanding,
-            r"SiteV1Alpha1\.spec: .*must be given now: title; keep it as it was, beside what is new",
+            r"SiteV1Alpha1\.spec: .*is required now: title; keep the old field beside the new one",
         ),
         (SiteOther, r"SiteV1Alpha1\.spec\.size: .*the type was integer and is string"),
     ],
@@ -160,12 +160,12 @@ def _made(**names: Any) -> None:
     [
         (
             {"group": "example.com"},
-            "group is example.com, and example.org in SiteV1Alpha1: versions share it",
+            "group is example.com, but example.org in SiteV1Alpha1: all versions must share it",
         ),
         ({"kind": "Page"}, "kind is Page, and Site in SiteV1Alpha1"),
         ({"scope": "Cluster"}, "namespaced is False, and True in SiteV1Alpha1"),
-        ({"version": "v1alpha1"}, "SiteV1Alpha1 has the version v1alpha1, too"),
-        ({"version": "v1alpha1", "previous": SiteV1Beta1}, "SiteV1Alpha1 has the version v1alpha1, too"),
+        ({"version": "v1alpha1"}, "SiteV1Alpha1 also has the version v1alpha1"),
+        ({"version": "v1alpha1", "previous": SiteV1Beta1}, "SiteV1Alpha1 also has the version v1alpha1"),
         ({"previous": Spec}, "is not a kind"),
         ({"previous": "SiteV1Beta1"}, "previous='SiteV1Beta1' is not a kind"),
     ],

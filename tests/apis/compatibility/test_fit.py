@@ -87,8 +87,8 @@ def test_the_words() -> None:
     ]
     dropped, maximum, required, enum, scale = in_words(found)
     assert dropped == "the server drops spec.a, status.b"
-    assert maximum == "spec.n: maximum is 9 in the type, and 3 at the server"
-    assert required == "the object: the server demands spec, which the type may leave out"
+    assert maximum == "spec.n: maximum is 9 in the type, but 3 on the server"
+    assert required == "the object: the server requires spec, which the type may leave out"
     assert enum.startswith('spec.e: enum is ["xxx')
-    assert enum.endswith("xx... in the type, and none at the server")
+    assert enum.endswith("xx... in the type, but none on the server")
     assert scale == "there is no subresource scale"

@@ -67,8 +67,8 @@ def test_what_may_be_a_new_name_is_named() -> None:
     """A field that is gone beside a new one of its type: nothing is copied."""
     other = _map(_TEXT)
     (change,) = schema_changes(_object(old=_TEXT, other=other), _object(new=_TEXT, other=other))
-    assert change.message.startswith("is gone: what is stored there is erased at the next write")
-    assert change.message.endswith("; if new is its new name, nothing copies it there")
+    assert change.message.startswith("was removed: stored values are silently erased at the next write")
+    assert change.message.endswith("; if new is its new name, the values are not copied there")
 
 
 def test_what_every_object_has_is_left_out() -> None:

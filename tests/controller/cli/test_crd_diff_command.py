@@ -59,7 +59,9 @@ def test_the_programs_own_definitions_are_the_new_ones(run: Run, own: Path) -> N
     )
     code, out, _ = run(_older(own))
     assert code == 1
-    assert "  breaks v1 spec.gone                   field: is gone: what is stored there is erased" in out
+    assert (
+        "  breaks v1 spec.gone                   field: was removed: stored values are silently erased" in out
+    )
     assert out.endswith("  1 descriptions changed\n1 break something, 1 warn\n")
     assert run(own, _older(own))[0] == 0
 
@@ -93,7 +95,7 @@ def test_a_cluster_is_asked_for_its_definitions_and_its_objects(run: Run, own: P
         sandbox.apply({**names, "spec": {"image": "a:1", "gone": True}})
         code, out, err = run("cluster", kubeconfig, f"--on={sandbox.kubeconfig}")
         assert code == 1
-        assert "stored-erased: 1 of 1 objects lose what they have there at their next write" in out
+        assert "stored-erased: 1 of 1 objects lose their values there at their next write" in out
         assert "myapps.example.com: 1 objects read\n" in err
         assert run(own, "cluster", kubeconfig)[0] == 0
 

@@ -62,7 +62,7 @@ def test_each_check_has_a_line_and_a_mark(bare: SandboxCluster) -> None:
     assert "✓ permission     patch foos.samplecontroller.k8s.io/status at cluster scope" in rows
     assert not [row for row in rows if not row.startswith("✓ ")]
     assert (empty, last, code) == ("", f"all {len(rows)} checks passed", 0)
-    assert asked == "permissions: those that the set-up declares; what it forgets is not checked (E09)"
+    assert asked == "permissions: only those that the set-up declares were checked (E09)"
 
 
 @pytest.mark.parametrize("output", ["", "json"])

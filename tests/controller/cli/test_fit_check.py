@@ -83,7 +83,7 @@ def test_an_older_definition_is_e20_with_the_command(sandbox: Sandbox) -> None:
     assert (problem.code, problem.exit_code, problem.severity) == ("E20", 6, "warning")
     assert problem.causes == (
         "the server drops status.availableReplicas",
-        "spec.replicas: maximum is 10 in the type, and 3 at the server",
+        "spec.replicas: maximum is 10 in the type, but 3 on the server",
     )
     assert problem.fixes == ("python -m controller manifests crd | kubectl apply -f -",)
 

@@ -459,7 +459,7 @@ def test_e14_a_foreign_deployment(cluster: SandboxCluster) -> None:
         (
             ["-n", "demo"],
             r'"no Foo in namespace \"demo\" (1 in other namespaces)"',
-            "-A   (in place of -n demo: watch all namespaces)",
+            "-A   (instead of -n demo: watch all namespaces)",
         ),
     ],
     ids=["anywhere", "in one namespace"],

@@ -475,15 +475,15 @@ def check_of_plain(sandbox: Sandbox, resource: Resource) -> Report:
             "E07",
             (
                 "has no resource postgresqls.acid.zalan.de/v1: the program that defines postgresql "
-                "is not installed, or not yet: did you mean postgresqls.acid.zalan.do/v1?"
+                "is not installed yet: did you mean postgresqls.acid.zalan.do/v1?"
             ),
         ),
         (
             Unstructured.of("acid.zalan.do/v1", "postgresql", scope="Cluster"),
             "E08",
             (
-                "postgresqls.acid.zalan.do/v1 has the scope Namespaced, but the program's type does not: "
-                "a type that does not set its scope is Namespaced: "
+                "postgresqls.acid.zalan.do/v1 has the scope Namespaced, but the program's type has another: "
+                "a type without an explicit scope is Namespaced: "
                 'write scope="Namespaced" where the program names the kind'
             ),
         ),

@@ -83,4 +83,4 @@ def test_a_definition_of_another_release_has_ten_causes_at_most() -> None:
     """E20: the rest is counted."""
     problem = misfit("sites.example.org/v1", [f"spec.f{number}" for number in range(12)], ["apply it"])
     assert (problem.code, problem.exit_code, problem.severity) == ("E20", EXIT_NO_CRD, "warning")
-    assert problem.causes[9:] == ("spec.f9", "and in 2 places more")
+    assert problem.causes[9:] == ("spec.f9", "and 2 more differences")

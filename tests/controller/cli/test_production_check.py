@@ -234,5 +234,5 @@ def test_without_a_deployment_there_is_no_list(tmp_path: Path, capsys: pytest.Ca
         words = ["doctor", "--production", "--kubeconfig", str(sandbox.kubeconfig), "--controllers=foo"]
         assert run_command(PROGRAM, [*words, "--leader-elect-resource-namespace", "elsewhere"]) == 1
     told = capsys.readouterr().out
-    assert "✗ production     a Deployment of handloop in the namespace elsewhere  E22\n" in told
+    assert "✗ production     a Deployment named handloop in the namespace elsewhere  E22\n" in told
     assert "more: handloop errors E22" in told

@@ -397,7 +397,9 @@ def test_another_folder_is_no_project(project: Project, tmp_path: Path) -> None:
     """Without pyproject.toml, with a foreign one, and with one of another domain."""
     with pytest.raises(ProjectError, match=r"has no pyproject\.toml"):
         Project.at(tmp_path)
-    with pytest.raises(ProjectError, match=r"is a project of my-operator and example\.com already"):
+    with pytest.raises(
+        ProjectError, match=r"already contains the project my-operator with the domain example\.com"
+    ):
         Project.new(project.folder, "example.org")
     for text, said in (("[project]\n", "without name and domain"), ("[", "cannot be read")):
         (project.folder / "pyproject.toml").write_text(text, encoding="utf-8")
@@ -437,7 +439,7 @@ def test_a_kind_of_the_longest_name_loads(tmp_path: Path) -> None:
 
 def test_a_kind_without_a_sample_is_refused(project: Project) -> None:
     """What there is stands in the fix."""
-    with pytest.raises(ProjectError, match="no controller for v1/Widget can be made") as raised:
+    with pytest.raises(ProjectError, match="handloop cannot create a controller for v1/Widget") as raised:
         list(project.add_controller("v1", "Widget"))
     assert "apps/v1/Deployment" in raised.value.fix
 
@@ -497,6 +499,6 @@ def test_a_kind_that_it_does_not_know_has_a_way(named: str, why: str, fix: str, 
     before = contents(project)
     with pytest.raises(ProjectError) as caught:
         list(project.add_controller(api_version, kind))
-    assert str(caught.value) == f"no controller for {named} can be made{why}"
+    assert str(caught.value) == f"handloop cannot create a controller for {named}{why}"
     assert fix in caught.value.fix
     assert contents(project) == before

@@ -221,7 +221,7 @@ def link_folder() -> None:
                 "wheels/handloop-2-py3-none-any.whl"
             ),
             "handloop-0.0.9-py3-none-any.whl wrote this project, but wheels has handloop-2-py3-none-any.whl",
-            "put the older wheel back",
+            "restore the older wheel",
             id="another wheel",
         ),
         pytest.param(

@@ -67,7 +67,7 @@ def test_objects_that_lose_something_or_would_be_refused_are_counted(sandbox: Ru
     )
     (by_rule, by_bound) = judge(config(sandbox), OLD, tighter, None)
     assert by_rule.message == (
-        "1 of 7 objects would be refused when this part is written; the first is default/f3: "
+        "1 of 7 objects would be refused when this field is written; the first is default/f3: "
         'Invalid value: "d3": not that one'
     )
     assert (by_bound.path, by_bound.old, by_bound.severity) == ("spec.replicas", 2, "breaks")
@@ -96,5 +96,5 @@ def test_pages_are_read_one_after_the_other(sandbox: RunningSandbox, monkeypatch
 
 def test_a_definition_that_no_server_takes_is_told(sandbox: RunningSandbox) -> None:
     """In the server's words."""
-    with pytest.raises(SourceError, match=r"no server accepts the new definition: .*Unsupported value"):
+    with pytest.raises(SourceError, match=r"a server would refuse the new definition: .*Unsupported value"):
         judge(config(sandbox), OLD, changed(note={"type": "nonsense"}), None)

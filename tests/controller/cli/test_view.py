@@ -198,9 +198,9 @@ def test_a_part_with_too_many_fields_is_json(name: str) -> None:
     [
         ("spec.secretNam", "there is no field spec.secretNam", "such as spec.secretName"),
         ("spek", "there is no field spek", "such as spec"),
-        ("spec.free.x", "spec.free has no schema to look into", "take the whole spec.free, which is JSON"),
+        ("spec.free.x", "spec.free has no schema", "take the whole spec.free, which is JSON"),
         ("metadata.name", "every kind has metadata", ""),
-        ("spec..x", "is not a path of a field", "such as spec.secretName"),
+        ("spec..x", "is not the path of a field", "such as spec.secretName"),
         ("spec.routes.nothing", "there is no field spec.routes.nothing", "such as spec.routes."),
     ],
 )

@@ -108,7 +108,7 @@ def test_a_missing_right_comes_with_its_role(denied: str) -> None:
     [
         ({"holders": {}}, "no Lease of ops in namespace ops-system is held"),
         ({"holders": {"ops": ""}}, "no Lease of ops"),
-        ({"holders": {"ops": "laptop_1"}}, "the holder laptop_1 is not a pod: ask its --address"),
+        ({"holders": {"ops": "laptop_1"}}, "the holder laptop_1 is not a pod: use --address with"),
         ({"port": "web"}, "no port of pod one is called metrics"),
     ],
 )

@@ -77,9 +77,9 @@ def test_of_many_failures_some_are_named_by_object_and_path() -> None:
 @pytest.mark.parametrize(
     ("obj", "said"),
     [
-        (site(apiVersion=None), "Site a: Site has no version None: there are"),
-        (site(apiVersion="other.org/v1"), "Site a: Site has no version other.org/v1: there are"),
-        (site(apiVersion=3), "Site a: Site has no version 3: there are"),
+        (site(apiVersion=None), "Site a: Site has no version None: its versions are"),
+        (site(apiVersion="other.org/v1"), "Site a: Site has no version other.org/v1: its versions are"),
+        (site(apiVersion=3), "Site a: Site has no version 3: its versions are"),
         (site(kind="Other"), "Other of example.org is not converted here"),
         (site(kind=None), "None of example.org is not converted here"),
         (site(kind={"a": 1}), "{'a': 1} of example.org is not converted here"),
@@ -97,7 +97,7 @@ def test_an_object_that_is_none_of_ours_is_named(obj: Any, said: str) -> None:
 def test_another_version_or_group_is_refused() -> None:
     """A newer release may have put it into the definition."""
     assert refusal([site()], "example.org/v9") == (
-        f"Site a: Site has no version example.org/v9: there are {V1}, {BETA}"
+        f"Site a: Site has no version example.org/v9: its versions are {V1}, {BETA}"
     )
     assert refusal([site()], "other.org/v1") == "Site of other.org is not converted here"
     assert refusal([site()], "") == "Site of  is not converted here"
