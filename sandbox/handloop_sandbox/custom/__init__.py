@@ -1,1 +1,1 @@
-"""Custom resources: rules for definitions, structural schemas (pruning, defaults), CEL rules."""
+"""Custom resources: the rules for their definitions, structural schemas (pruning, defaults) and CEL rules."""

@@ -1,5 +1,5 @@
 """
-x-kubernetes-validations: evaluates a schema's rules on an object.
+Evaluates a schema's validation rules (x-kubernetes-validations) on an object.
 
 Follows: apiextensions pkg/apiserver/schema/cel/validation.go.
 """
@@ -29,7 +29,7 @@ class _Place(NamedTuple):
     """
     A value in an object, its old value, and its path.
 
-    If there is no old value here, above is the nearest enclosing place that has one.
+    `above` is the nearest enclosing place that has an old value. It is used only if this place has none.
     """
 
     schema: Schema
@@ -40,28 +40,32 @@ class _Place(NamedTuple):
 
     @property
     def is_unchanged(self) -> bool:
-        """Whether the value is unchanged. If it has no old value, the enclosing value counts."""
+        """Whether the value equals its old value. If it has none, the value of `above` is compared."""
         place = self if self.old is not ABSENT else self.above
         return place is not None and is_unchanged(place.schema, place.value, place.old)
 
     def below(self, schema: Schema, value: Any, old: Any, path: str) -> _Place:
-        """Return the place of a value inside this one."""
+        """Return the place of a value that is contained in this one."""
         return _Place(schema, value, old, path, self if self.old is not ABSENT else self.above)
 
 
 class Verdict(NamedTuple):
-    """The complaints from rules, and those that are only warnings because they concern unchanged values."""
+    """The errors from validation rules. Errors about unchanged values are only warnings."""
 
     causes: list[Cause]
     warnings: list[Cause]
 
 
 Judge = Callable[[Schema, Mapping[str, Any]], str]
-"""(schema, rule) -> the problem with the rule, or ""."""
+"""(schema, rule) -> what is wrong with the rule itself, or "" if it is valid."""
 
 
 def check(schema: Schema, value: Any, old: Any, path: str = "", judge: Judge | None = None) -> Verdict:
-    """Return the verdict on a value; old None = it is new. judge checks rules that are not validated yet."""
+    """
+    Evaluate a schema's rules on a value, which is new if old is None.
+
+    Args: judge checks each rule before it is evaluated. It is for rules that have not been validated.
+    """
     before = ABSENT if old is None else old
     verdict = Verdict([], [])
     for place in _places(_Place(schema, value, before, path)):
@@ -72,7 +76,7 @@ def check(schema: Schema, value: Any, old: Any, path: str = "", judge: Judge | N
 
 
 def _places(place: _Place) -> Iterator[_Place]:
-    """Yield the place itself and every place below it."""
+    """Yield a place and all places below it."""
     yield place
     if isinstance(place.value, dict):
         for name, entry in place.value.items():
@@ -95,7 +99,7 @@ def _elements(place: _Place) -> Iterator[_Place]:
 
 
 def _causes(place: _Place, judge: Judge | None) -> Iterator[tuple[Mapping[str, Any], Cause]]:
-    """Yield the violated rules, each with its complaint. No rule is evaluated on null."""
+    """Yield each violated rule with its error. Rules are not evaluated on null."""
     if place.value is None:
         return
     for rule in place.schema.get(RULES) or ():

@@ -1,5 +1,5 @@
 """
-ConversionReviews: the request to a conversion webhook, and the checks of its answer.
+Builds the ConversionReview for a conversion webhook, and checks the webhook's answer.
 
 Follows: apiextensions pkg/apiserver/conversion/webhook_converter.go.
 """
@@ -25,11 +25,11 @@ _SAME: Final = (("name", "name"), ("namespace", "namespace"), ("uid", "UID"))
 
 
 class ReviewError(Exception):
-    """The whole answer is invalid; the message begins with `failed: ` or `returned `."""
+    """A webhook's answer is invalid as a whole. The message begins with `failed: ` or `returned `."""
 
 
 def version_of(webhook: Mapping[str, Any]) -> str:
-    """Return the first review version in the webhook's list that the sandbox supports."""
+    """Return the first version in a webhook's conversionReviewVersions that the sandbox supports."""
     named: Sequence[str] = webhook["conversionReviewVersions"]
     return next(version for version in named if version in webhook_client.UNDERSTOOD)
 
@@ -42,9 +42,9 @@ def review(version: str, uid: str, objects: Sequence[Object], api_version: str) 
 
 def answered(content: bytes, version: str, uid: str) -> list[Any]:
     """
-    Return the converted objects in an answer.
+    Return the converted objects in a webhook's answer.
 
-    Raises: ReviewError.
+    Raises: ReviewError if the answer is invalid or reports a failure.
     """
     response = _response(_document(content), version)
     if version == "v1" and (given := response.get("uid") or "") != uid:
@@ -105,7 +105,7 @@ def _check_type(parent: Object, field: str, wanted: type, go_name: str) -> None:
 
 
 def problem_of(original: Object, converted: Any, api_version: str) -> str:
-    """Return what is wrong with a converted object, or ""."""
+    """Return what is wrong with a converted object, or "" if it is valid."""
     webhook = webhook_of(original)
     if not isinstance(converted, dict):
         into = "Go value of type map[string]interface {}"
@@ -133,7 +133,7 @@ def problem_of(original: Object, converted: Any, api_version: str) -> str:
 
 
 def webhook_of(obj: Object) -> str:
-    """Return the name by which messages refer to an object's webhook."""
+    """Return the name that error messages use for the webhook that converts an object."""
     return f"conversion webhook for {obj['apiVersion']}, Kind={obj['kind']}"
 
 

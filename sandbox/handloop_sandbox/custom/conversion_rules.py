@@ -1,5 +1,5 @@
 """
-The rules for the conversion in a CustomResourceDefinition.
+Validates spec.conversion in a CustomResourceDefinition.
 
 Follows: apiextensions-apiserver pkg/apis/apiextensions/validation/validation.go
 (ValidateCustomResourceConversion).
@@ -21,7 +21,7 @@ _NO_WEBHOOK: Final = "should not be set when strategy is not set to Webhook"
 
 
 def conversion_causes(conversion: Object | None) -> list[Cause]:
-    """Return everything that is wrong with the conversion of a definition."""
+    """Return the errors in a CustomResourceDefinition's spec.conversion."""
     if conversion is None:
         return []
     strategy, webhook = conversion.get("strategy"), conversion.get("webhook") or {}

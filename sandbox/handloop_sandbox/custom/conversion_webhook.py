@@ -1,5 +1,5 @@
 """
-Calls a conversion webhook over HTTPS as kube-apiserver does; errors have Go's words.
+Calls a conversion webhook over HTTPS as kube-apiserver does. Errors are worded as in Go.
 
 Follows: apiserver pkg/util/webhook/client.go, client-go rest/request.go, apimachinery pkg/api/errors
 (NewGenericServerResponse), Go's net/http and crypto/x509.
@@ -41,13 +41,15 @@ _SUCCESS: Final = 2
 
 
 class CallError(Exception):
-    """A webhook gave no answer. The message begins with `failed: `."""
+    """A call to a conversion webhook failed. The message begins with `failed: `."""
 
 
 class Target(NamedTuple):
     """
-    Where a webhook is: its URL, the address to connect to, its certificate's name, and its authorities (PEM).
-    problem is the reason why there is no address, or "" if there is one.
+    The location of a webhook, and how to verify its certificate.
+
+    The sandbox connects to host and port. The certificate must be valid for name, and be signed by one of
+    the authorities (PEM). If the webhook has no address, problem contains the reason.
     """
 
     url: str
@@ -59,7 +61,12 @@ class Target(NamedTuple):
 
 
 def call(target: Target, body: bytes, *, seconds: float = SECONDS) -> bytes:
-    """Return the answer of a webhook. Raises: CallError. Blocks: at most this many seconds."""
+    """
+    Send a request body to a webhook and return the body of its response.
+
+    Raises: CallError if the webhook cannot be reached or reports a failure. Blocks: until the response has
+    arrived or the timeout (in seconds) has passed.
+    """
     until = time.monotonic() + seconds
     try:
         answer, content = _exchange(target, body, until)
@@ -100,9 +107,9 @@ def _left(until: float) -> float:
 
 @lru_cache(maxsize=32)
 def _context(authorities: str) -> ssl.SSLContext:
-    """Return a TLS context that trusts the definition's authorities, or this machine's if it has none."""
+    """Return a TLS context that trusts the given authorities, or the machine's own if there are none."""
     context = ssl.create_default_context(cadata=authorities or None)
-    context.check_hostname = False  # _check_name checks it instead, because it can report the names
+    context.check_hostname = False  # _check_name does this, because its error lists the valid names
     return context
 
 
@@ -165,7 +172,7 @@ def _untrusted(code: int) -> str:
 
 
 def _refusal(answer: http.client.HTTPResponse, content: bytes) -> str:
-    """Return why an answer is a failure: the message in its Status, or the meaning of its code."""
+    """Return why a response is a failure: its Status message, or the meaning of its HTTP code."""
     try:
         status = json.loads(content)
         if (status["kind"], status["apiVersion"]) == ("Status", "v1") and status.get("message"):
@@ -184,5 +191,5 @@ def _refusal(answer: http.client.HTTPResponse, content: bytes) -> str:
 
 
 def authorities_of(client: Mapping[str, Any]) -> str:
-    """Return the caBundle of a clientConfig as PEM, or "" if it is missing or blank."""
+    """Return the caBundle of a clientConfig as PEM text, or "" if it is missing or blank."""
     return base64.b64decode(client.get("caBundle") or "").decode(errors="replace").strip()

@@ -1,7 +1,7 @@
 """
-Compares the values of an object with those of its old state: which ones correspond, and which are unchanged.
+Pairs the values in an object with their old values, and detects which ones are unchanged.
 
-An update may keep values that a later schema refuses, because complaints about unchanged values are dropped
+An update can keep values that a newer schema rejects, because errors about unchanged values are dropped
 (ratcheting).
 Follows: apiserver pkg/cel/common/equality.go (CorrelatedObject), apiextensions
 pkg/apiserver/validation/ratcheting.go.
@@ -16,16 +16,16 @@ from handloop_sandbox.kinds import structure
 from handloop_sandbox.wire.resource import Schema
 
 ABSENT: Final[Any] = object()
-"""Stands in for the old value if there is none, or none that corresponds to the new value."""
+"""Stands in for the old value if the new value has no counterpart in the old object."""
 
 
 def member(old: Any, name: str) -> Any:
-    """Return the old value of a member, or ABSENT if there is none."""
+    """Return a member of an old value, or ABSENT if it does not exist."""
     return old.get(name, ABSENT) if isinstance(old, dict) else ABSENT
 
 
 def elements(schema: Schema, old: Any) -> Mapping[tuple[str, ...], Any]:
-    """Return the old elements of a list of type map, by `identity`. For other lists, return no elements."""
+    """Return the elements of an old list of type map, keyed by `identity`. For other lists, return {}."""
     if structure.list_type(schema) != "map" or not isinstance(old, list):
         return {}
     keys = structure.map_keys(schema)

@@ -1,8 +1,8 @@
 """
-The rules for a CustomResourceDefinition and for changes to it.
+Validates CustomResourceDefinitions and changes to them.
 
-Complaints about parts that all versions share (schema, subresources, columns) are reported once, under the
-names of the internal type.
+Errors in parts that all versions share (such as the schema) are reported once, under the field names of
+Kubernetes' internal type.
 Follows: apiextensions-apiserver pkg/apis/apiextensions/validation/validation.go.
 """
 
@@ -32,7 +32,7 @@ _COLUMN_FORMATS: Final = ("byte", "date", "date-time", "double", "float", "int32
 
 
 def definition(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """Return the complaints about a CustomResourceDefinition, which is new if old is None."""
+    """Return the errors in a CustomResourceDefinition. If old is None, the definition is new."""
     spec = part(new, "spec")
     stored = _stored_versions(new)
     if subresource == "status":
@@ -125,7 +125,7 @@ def _versions(spec: Object) -> list[Cause]:
 
 
 def _internal(spec: Object, version: Object) -> dict[str, Any]:
-    """Return a version as Go's internal type shows it, without the parts that all versions share."""
+    """Return a version as Kubernetes' internal Go type prints it, without parts that all versions share."""
     own = {
         "Schema": None if _is_shared(spec, "schema") else version.get("schema"),
         "Subresources": None if _is_shared(spec, "subresources") else version.get("subresources"),
@@ -150,7 +150,7 @@ def _is_shared(spec: Object, member: str) -> bool:
 
 
 def _of_version(path: str, spec: Object, version: Object) -> list[Cause]:
-    """Return the complaints about one version."""
+    """Return the errors in one version."""
     causes: list[Cause] = []
     if not _is_shared(spec, "schema"):
         causes += _schema(f"{path}.schema.openAPIV3Schema", version)
@@ -164,7 +164,7 @@ def _of_version(path: str, spec: Object, version: Object) -> list[Cause]:
 
 
 def _shared(spec: Object) -> list[Cause]:
-    """Return the complaints about the parts that all versions share."""
+    """Return the errors in the parts that all versions share."""
     versions = entries(spec, "versions")
     if not versions:
         return []
@@ -281,7 +281,7 @@ def _established(old: Object) -> bool:
 
 
 def _approval(new: Object, group: str) -> list[Cause]:
-    """Return the complaints about a definition whose group is protected but not approved."""
+    """Return an error if the group is protected and the definition lacks a valid approval annotation."""
     if not is_protected(group):
         return []
     path, given = f"metadata.annotations[{APPROVAL}]", part(new, "metadata", "annotations").get(APPROVAL)
@@ -293,7 +293,7 @@ def _approval(new: Object, group: str) -> list[Cause]:
 
 
 def is_protected(group: str) -> bool:
-    """Return whether a group belongs to the Kubernetes community."""
+    """Return whether an API group is reserved for the Kubernetes community."""
     return group.endswith((".k8s.io", ".kubernetes.io")) or group in {"k8s.io", "kubernetes.io"}
 
 
@@ -303,7 +303,7 @@ def _is_url(text: str) -> bool:
 
 
 def _stored_versions(new: Object) -> list[Cause]:
-    """Return the complaints about stored versions that the spec no longer has."""
+    """Return the errors in status.storedVersions, such as versions that the spec no longer has."""
     path, stored = "status.storedVersions", list(entries(part(new, "status"), "storedVersions"))
     if not stored:
         return [invalid_value(path, None, "must have at least one stored version")]
@@ -336,7 +336,7 @@ _NO_SCALAR: Final = (
 
 
 def selectable_causes(path: str, version: Object) -> list[Cause]:
-    """Return everything that is wrong with the selectable fields of a version."""
+    """Return the errors in a version's selectableFields."""
     fields = [entry.get("jsonPath", "") for entry in entries(version, "selectableFields")]
     schema = part(version, "schema").get("openAPIV3Schema")
     causes = [too_many(path, len(fields), _MOST)] if len(fields) > _MOST else []

@@ -1,5 +1,5 @@
 """
-Resources embedded in custom resources (x-kubernetes-embedded-resource).
+Decodes and checks resources that are embedded in custom resources (x-kubernetes-embedded-resource).
 
 Follows: apiextensions pkg/apiserver/schema/objectmeta.
 """
@@ -25,7 +25,7 @@ _MIXED: Final = "may have mixed case, but should otherwise match: "
 
 @lru_cache(maxsize=256)
 def is_in(resource: ServedResource) -> bool:
-    """Return whether a kind's schema contains embedded resources; if not, decode has nothing to do."""
+    """Return whether a kind's schema contains embedded resources. If not, decode can be skipped."""
     return resource.schema is not None and _is_in(resource.schema)
 
 
@@ -38,7 +38,8 @@ def decode(schema: Schema | None, obj: dict[str, Any], unknown: list[str]) -> di
     """
     Put the metadata of embedded resources into canonical form.
 
-    Raises: typed.DecodeError with the path of the embedded resource.
+    Paths of unknown metadata members are appended to `unknown`.
+    Raises: typed.DecodeError if a value has the wrong type. Its message contains the value's path.
     """
     if schema is None:
         return obj
@@ -63,7 +64,7 @@ def found(schema: Schema, value: Any, path: str = "") -> Iterator[tuple[str, dic
 
 
 def type_causes(path: str, resource: dict[str, Any]) -> list[Cause]:
-    """Return the complaints about the apiVersion and the kind of an embedded resource."""
+    """Return the errors in an embedded resource's apiVersion and kind."""
     causes = [required(f"{path}.{name}") for name in ("apiVersion", "kind") if name not in resource]
     version, kind = resource.get("apiVersion"), resource.get("kind")
     if version == "":

@@ -1,6 +1,7 @@
 """
-The checks of a schema's rules (x-kubernetes-validations): their members, and the types and costs of their
-expressions.
+Checks the validation rules in a schema (x-kubernetes-validations).
+
+The checks concern the rules' members, and the types and estimated costs of their expressions.
 
 Follows: apiextensions pkg/apis/apiextensions/validation/validation.go and cel_validation.go,
 pkg/apiserver/schema/cel/compilation.go.
@@ -56,9 +57,10 @@ _STEP: Final = re.compile(r"\.([A-Za-z_][A-Za-z0-9_]*)|\['((?:[^'\\]|\\.)*)'\]")
 
 class _Place(NamedTuple):
     """
-    A schema in its context: the list that hides old values, and how often its value may occur.
+    A schema, and its context in the whole schema.
 
-    If most is None, there is no limit.
+    uncorrelatable is the path of the enclosing list whose elements have no old values, or "". The value can
+    occur at most `most` times, where None means no limit.
     """
 
     path: str
@@ -68,7 +70,7 @@ class _Place(NamedTuple):
     is_root: bool = True
 
     def inner(self) -> Iterator[_Place]:
-        """Yield the places directly below."""
+        """Yield the places directly below this one."""
         kind = self.schema.get("type")
         factor: int | None = 1
         if kind == "array":
@@ -85,17 +87,17 @@ class _Place(NamedTuple):
 
 @dataclass(slots=True)
 class _Budget:
-    """The costs of all rules: their sum, and where each occurs."""
+    """The estimated costs of all expressions in a schema, each with the expression's path."""
 
     costs: list[tuple[int, str]] = field(default_factory=list)
 
     def spend(self, what: str, path: str, cost: int) -> list[Cause]:
-        """Add a cost. Returns: the complaint if this cost alone is too high."""
+        """Record an expression's cost. Return an error if this cost alone is too high."""
         self.costs.append((cost, path))
         return [forbidden_field(path, _too_much(what, cost, _ONE_RULE))] if cost > _ONE_RULE else []
 
     def causes(self, path: str) -> list[Cause]:
-        """Return the complaints about the sum of the costs."""
+        """Return the errors if the sum of the costs is too high."""
         total = min(sum(cost for cost, _ in self.costs), _MOST)
         if total <= _ALL_RULES:
             return []
@@ -125,9 +127,10 @@ def expression_causes(
     path: str, schema: Object, wrong: Iterable[Cause] = (), *, is_compiled: bool = True
 ) -> list[Cause]:
     """
-    Return the complaints about the rules of a schema.
+    Return the errors in a schema's rules.
 
-    If there are complaints about a place or any place below it, its expressions are not compiled.
+    The rules at a place are compiled only if neither the place nor anything below it has an error.
+    Args: wrong contains the errors that were found before. If is_compiled is false, no rules are compiled.
     """
     budget = _Budget()
     causes = _causes(_Place(path, schema), [cause.field for cause in wrong], budget if is_compiled else None)
@@ -205,7 +208,7 @@ def _compiled(place: _Place, rules: Iterable[Object], budget: _Budget) -> list[C
 
 
 class _Scope(NamedTuple):
-    """What the rules of one place have in common: its declarations, and how often its value may occur."""
+    """The shared context of the rules at one place: its declarations, and how often its value can occur."""
 
     root: Declared
     most: int
@@ -226,13 +229,13 @@ def _compiled_rule(path: str, rule: Object, scope: _Scope, budget: _Budget) -> l
 
 
 def what_is_wrong(schema: Object, rule: Object) -> str:
-    """Return what is wrong with a rule's expression, or ""."""
+    """Return what is wrong with a rule's expression, or "" if it is valid."""
     root = declared(schema, is_root=bool(schema.get("x-kubernetes-embedded-resource")))
     return "" if root is None or not rule.get("rule", "").strip() else _wrong(rule, root)[0]
 
 
 def _wrong(rule: Object, root: Declared) -> tuple[str, Checked | None]:
-    """Return what is wrong with a rule's expression, or else "" and the expression with its types."""
+    """Return ("", the type-checked expression) for a valid rule, or else (what is wrong, None)."""
     try:
         checked = _checked(rule["rule"], rule, root)
     except CelSyntaxError as error:
@@ -244,7 +247,7 @@ def _wrong(rule: Object, root: Declared) -> tuple[str, Checked | None]:
 
 
 def _failed_conversion(checked: Checked) -> str:
-    """Return the error from converting a constant, which happens at compile time."""
+    """Return the error if the conversion of a constant fails at compile time, or ""."""
     for node in walk(checked.root):
         if isinstance(node, Call) and node.function in _CONVERSIONS and isinstance(node.args[0], Literal):
             try:
@@ -260,7 +263,7 @@ def _checked(text: str, rule: Object, root: Declared) -> Checked:
 
 
 def _told(path: str, rule: Object, root: Declared, budget: _Budget) -> list[Cause]:
-    """Return the complaints about a rule's messageExpression."""
+    """Return the errors in a rule's messageExpression."""
     text = rule["messageExpression"]
     try:
         checked = _checked(text, rule, root)
@@ -274,7 +277,7 @@ def _told(path: str, rule: Object, root: Declared, budget: _Budget) -> list[Caus
 
 
 def _invalid(path: str, rule: Object, detail: str) -> Cause:
-    """Return a complaint that shows the whole rule, as Go's internal type has it."""
+    """Return an error that shows the whole rule, in the form of Kubernetes' internal Go type."""
     shown = {
         "Rule": rule.get("rule", ""),
         "Message": rule.get("message", ""),

@@ -1,7 +1,7 @@
 """
-Validates custom objects against their definition's schema; the complaints have a real server's words.
+Validates custom objects against their definition's schema. Errors are worded as in a real API server.
 
-cel_rules.py evaluates expressions (x-kubernetes-validations).
+Validation rules (x-kubernetes-validations) are evaluated in cel_rules.py.
 Follows: kube-openapi pkg/validation/validate, apiextensions pkg/apiserver/validation and schema/listtype.
 """
 
@@ -30,7 +30,7 @@ from handloop_sandbox.wire.status import Cause
 _NO_FIELD: Final = "<nil>"
 _EXACT: Final = 2**53
 _TOLERANCE: Final = 1e-9
-"""Up to _EXACT, a number that is this close to a whole number is treated as an integer."""
+"""A number below _EXACT counts as whole if its relative distance to a whole number is less than this."""
 _MAX_FLOAT32: Final = 3.4028234663852886e38
 _GO_FORMATS: Final = {int: "int64", float: "float64"}
 _INT_BOUNDS: Final = {"int32": 2**31, "int64": 2**63}
@@ -38,10 +38,10 @@ _INT_BOUNDS: Final = {"int32": 2**31, "int64": 2**63}
 
 def validate(schema: Schema, value: Any, old: Any = ABSENT, *, prefix: str = "") -> list[Cause]:
     """
-    Return a schema's complaints about a value, except those about parts that old contains unchanged.
+    Return the errors in a value, except errors in parts that are unchanged from old.
 
-    Args: prefix is put in front of the field in each cause, but not in the texts. It is used when only the
-    status is validated.
+    Args: prefix is put in front of each cause's field, but not in front of the paths in its message. It is
+    used when only the status is validated.
     """
     causes = _validate(schema, value, "", old)
     if not prefix:
@@ -50,7 +50,7 @@ def validate(schema: Schema, value: Any, old: Any = ABSENT, *, prefix: str = "")
 
 
 def validate_lists(schema: Schema, value: Any, path: str = "") -> list[Cause]:
-    """Return the complaints about duplicate elements in lists of type set or map."""
+    """Return the errors about duplicate elements in lists of type set or map."""
     causes: list[Cause] = []
     if isinstance(value, list):
         items = structure.items_of(schema)
@@ -99,7 +99,7 @@ def _type_causes(schema: Schema, value: Any, path: str) -> list[Cause]:
     fits = actual in wanted or (actual == "integer" and "number" in wanted)
     if not fits and _names_the_format(schema, value):
         return _misformatted(schema, value, path)
-    # A server also accepts a list for a string with a format.
+    # A real API server also accepts a list in place of a string with a format.
     if fits or not wanted or (isinstance(value, list) and formats.is_known(schema.get("format", ""))):
         return _format_causes(schema, value, path)
     whole = actual == "number" and wanted == ("integer",)
@@ -117,9 +117,9 @@ def _type_causes(schema: Schema, value: Any, path: str) -> list[Cause]:
 
 def _names_the_format(schema: Schema, value: Any) -> bool:
     """
-    Return whether the complaint about a wrong type names the format.
+    Return whether an error about a value's type names the schema's format instead of its type.
 
-    It does not for strings, lists and null.
+    For strings, lists and null, the error always names the type.
     """
     format_ = schema.get("format", "")
     return formats.is_known(format_) and isinstance(value, (bool, int, float, dict))
@@ -200,7 +200,7 @@ def _number_causes(schema: Schema, value: float, path: str) -> list[Cause]:
 
 
 def _go_int64(bound: float) -> int:
-    """Return a bound for whole numbers, converted as in Go (the fraction is dropped)."""
+    """Convert a bound to int64 as Go does: drop the fraction, and turn values out of range into -2**63."""
     return int(bound) if -(2**63) <= bound < 2**63 else -(2**63)
 
 
@@ -218,7 +218,7 @@ def _multiple_causes(value: float, factor: float, path: str) -> list[Cause]:
 
 
 def _is_nearly_whole(value: float) -> bool:
-    """Return the result of swag.IsFloat64AJSONInteger, to which a negative number is never nearly whole."""
+    """Return what swag.IsFloat64AJSONInteger returns: whether a number of at least 1 is nearly whole."""
     whole = math.floor(value)
     return 1 <= value < _EXACT and (value - whole) / (value + whole) < _TOLERANCE
 
@@ -228,7 +228,7 @@ def _number(value: float) -> str:
 
 
 def _enum_causes(schema: Schema, value: Any, path: str) -> list[Cause]:
-    """Return an enum's complaints. It refuses null even if null is listed or the schema is nullable."""
+    """Return the errors from an enum. Null is refused even if it is listed or the schema is nullable."""
     allowed = schema.get("enum")
     if not allowed:
         return []
@@ -279,7 +279,7 @@ def _object_causes(schema: Schema, value: Mapping[str, Any], path: str, old: Any
 
 
 def _combined(schema: Schema, value: Any, path: str, old: Any) -> list[Cause]:
-    """Return the complaints from allOf, anyOf, oneOf and not."""
+    """Return the errors from a schema's allOf, anyOf, oneOf and not."""
     causes: list[Cause] = []
     if schema.get("anyOf"):
         causes += _any_of(schema["anyOf"], value, path, old)
@@ -324,7 +324,7 @@ def _whole(path: str, text: str) -> Cause:
 
 
 def _duplicates(schema: Schema, value: list[Any], path: str) -> list[Cause]:
-    """Return the complaints about duplicates in a set or map, one per identity, where it occurs again."""
+    """Return one error for each duplicated element in a set or map, at its second occurrence."""
     kind = structure.list_type(schema)
     if kind == "atomic":
         return []

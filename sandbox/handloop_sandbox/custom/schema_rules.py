@@ -1,6 +1,8 @@
 """
-The rules for a custom resource's schema: it must be structural, its lists and maps must make sense, it must
-accept its own defaults, and its rules must be well-formed.
+Validates a custom resource's schema.
+
+The schema must be structural, its lists and maps must be declared consistently, its defaults must be valid,
+and its validation rules must be well-formed.
 
 Follows: apiextensions-apiserver pkg/apis/apiextensions/validation/validation.go
 (ValidateCustomResourceDefinitionOpenAPISchema), pkg/apiserver/schema/defaulting/validation.go.
@@ -25,11 +27,11 @@ _KEY_DEFAULT: Final = (
 _KEY_NULLABLE: Final = "this property is in x-kubernetes-list-map-keys, so it cannot be nullable"
 _UNSUPPORTED: Final = ("definitions", "dependencies", "patternProperties", "additionalItems", "id", "$ref")
 _NOT_EVEN: Final = (*(f".{name}" for name in _UNSUPPORTED), ".items")
-"""If a schema has one of these keywords, the rest of it is not checked."""
+"""If a schema uses one of these keywords, its structure, defaults and validation rules are not checked."""
 
 
 def schema_causes(path: str, schema: Object) -> list[Cause]:
-    """Return everything that is wrong with a version's schema."""
+    """Return the errors in a version's schema."""
     found = _extensions(path, schema)
     if any(cause.message.startswith("Forbidden") and cause.field.endswith(_NOT_EVEN) for cause in found):
         return found
@@ -104,7 +106,7 @@ def _lists(path: str, schema: Object) -> list[Cause]:
 
 
 def _set_items(path: str, schema: Object) -> list[Cause]:
-    """Return the complaints about a set's items, which must be comparable as a whole."""
+    """Return the errors in the items of a set, which must be comparable as a whole."""
     items, causes = part(schema, "items"), []
     if items.get("nullable"):
         text = "cannot be nullable when x-kubernetes-list-type is set"
@@ -164,7 +166,7 @@ def _map_key(path: str, schema: Object, *, is_needed: bool) -> list[Cause]:
 
 
 def default_causes(path: str, root: Object) -> list[Cause]:
-    """Return everything that is wrong with the defaults of a schema."""
+    """Return the errors in a schema's defaults."""
     causes = _own(path, root)
     for below, child, _ in children(path, root):
         if below == f"{path}.properties[metadata]":
@@ -195,7 +197,7 @@ def _own(path: str, node: Object) -> list[Cause]:
             wrong += embedded.type_causes(where, resource)
         wrong = wrong or cel_rules.check(node, value, None, judge=what_is_wrong).causes
     except go_regexp.PatternError:
-        return []  # the complaint about the pattern already says so
+        return []  # _pattern has already reported the pattern
     causes = [cause._replace(field=_field(at, cause.field)) for cause in wrong]
     if structural.has_unknown(node, value):
         causes.append(invalid_value(at, value, "must not have unknown fields"))

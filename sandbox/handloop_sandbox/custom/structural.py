@@ -1,5 +1,7 @@
 """
-Pruning and defaulting of custom objects, which precede validation. No object is changed in place.
+Prunes custom objects and fills in their defaults, before they are validated.
+
+No object is changed in place.
 Follows: apiextensions pkg/apiserver/schema/{pruning,defaulting,objectmeta}.
 """
 
@@ -21,7 +23,7 @@ def prune(schema: Schema | None, obj: Mapping[str, Any]) -> tuple[dict[str, Any]
     """
     Return a custom object without undeclared members, and the paths of the removed members.
 
-    If the schema is None, nothing is declared. apiVersion, kind and metadata always stay.
+    A schema of None declares no members. apiVersion, kind and metadata are always kept.
     """
     unknown: list[str] = []
     pruned = _prune_object(schema or _NONE, obj, "", unknown, root=True)
@@ -30,10 +32,10 @@ def prune(schema: Schema | None, obj: Mapping[str, Any]) -> tuple[dict[str, Any]
 
 def default(schema: Schema | None, obj: Mapping[str, Any], *, keep_nulls: bool = False) -> dict[str, Any]:
     """
-    Return a custom object with its schema's defaults, and without nulls where null is not allowed.
+    Return a custom object with its schema's defaults, and without nulls that the schema does not allow.
 
-    Args: keep_nulls keeps the nulls that no default replaces, so that validation refuses them. It is for
-    applied objects, which have not passed through the decoder that drops nulls.
+    Args: If keep_nulls is true, nulls that no default replaces are kept, so that validation refuses them. It
+    is used for applied objects, because they bypass the decoder that drops nulls.
     """
     if schema is None:
         return dict(obj)
@@ -63,7 +65,7 @@ def decode_metadata(obj: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """
     Return a custom object with canonical metadata, and the paths of unknown metadata members.
 
-    Raises: typed.DecodeError.
+    Raises: typed.DecodeError if a metadata member has the wrong type.
     """
     report = typed.Report()
     metadata = obj.get("metadata")

@@ -1,6 +1,7 @@
 """
-The checks for structural schemas: a type at every level, and only value checks in allOf, anyOf, oneOf and
-not.
+Checks that a schema is structural.
+
+Every level must have a type, and allOf, anyOf, oneOf and not must contain only checks of values.
 
 Follows: apiextensions-apiserver pkg/apiserver/schema/validation.go (ValidateStructural).
 """
@@ -40,16 +41,16 @@ _NESTED: Final = {
     "x-kubernetes-preserve-unknown-fields": "false",
     "x-kubernetes-validations": "empty",
 }
-"""The members that schemas within allOf, anyOf, oneOf and not must not have."""
+"""The members that must be unset within allOf, anyOf, oneOf and not, and how the error describes "unset"."""
 
 
 def structural_causes(path: str, schema: Object) -> list[Cause]:
-    """Return everything that prevents a schema from being structural, sorted."""
+    """Return the errors that prevent a schema from being structural, sorted by field and message."""
     return sorted(_structural(path, schema, "root"), key=lambda cause: f"{cause.field}: {cause.message}")
 
 
 def children(path: str, schema: Object) -> list[tuple[str, Object, str]]:
-    """Return the schemas directly below one, each with its path and whether it is for an item or a field."""
+    """Return (path, schema, "item" or "field") for each schema directly below the given one."""
     found: list[tuple[str, Object, str]] = []
     if isinstance(schema.get("items"), dict):
         found.append((f"{path}.items", schema["items"], "item"))
@@ -61,7 +62,7 @@ def children(path: str, schema: Object) -> list[tuple[str, Object, str]]:
 
 
 def junctors(path: str, schema: Object) -> list[tuple[str, Object]]:
-    """Return the schemas in allOf, anyOf, oneOf and not, with their paths."""
+    """Return the schemas in a schema's allOf, anyOf, oneOf and not, with their paths."""
     found = [
         (f"{path}.{name}[{index}]", entry)
         for name in ("allOf", "anyOf", "oneOf")
@@ -139,7 +140,7 @@ def _embedded(path: str, schema: Object) -> list[Cause]:
 
 
 def _valued(path: str, schema: Object) -> list[tuple[str, Object]]:
-    """Return the junctors to check: all but an IntOrString's anyOf, which alone may have types."""
+    """Return the junctors to check: all except the anyOf of an IntOrString, where types are allowed."""
     skipped: set[str] = set()
     if schema.get("x-kubernetes-int-or-string"):
         first: Any = (schema.get("allOf") or [{}])[0]

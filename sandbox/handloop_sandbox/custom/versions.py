@@ -1,9 +1,9 @@
 """
 Converts custom objects to and from their storage version.
 
-In each version that an object passes through, it is pruned by that version's schema. On each read, it also
-gets the defaults of its storage version, so that the defaults in a later schema appear immediately. If a
-definition has a conversion webhook, the webhook converts objects to other versions.
+A converted object is pruned by the schema of its new version. Each read also adds the defaults of the
+object's storage version, so that defaults that were added to the schema later appear immediately. If a
+definition has a conversion webhook, the webhook converts objects between versions.
 Follows: apiextensions pkg/apiserver/customresource_handler.go (crdConversionRESTOptionsGetter,
 schemaCoercingConverter, unstructuredDefaulter).
 """
@@ -18,25 +18,25 @@ from handloop_sandbox.wire.resource import Conversion, ServedResource
 
 
 def stored_form(resource: ServedResource, obj: Object) -> Object:
-    """Return the stored form of an object that is in the served version."""
+    """Convert an object from the served version to the storage version."""
     return in_version(resource, [obj], resource.storage_version)[0]
 
 
 def served_form(resource: ServedResource, obj: Object) -> Object:
-    """Return a stored object in the served version. If nothing differs, it is the same object."""
+    """Convert a stored object to the served version. Return the same object if nothing differs."""
     return served_forms(resource, [obj])[0]
 
 
 def served_forms(resource: ServedResource, objects: Sequence[Object]) -> list[Object]:
-    """Return several stored objects in the served version, converting them in one call."""
+    """Convert several stored objects to the served version. All conversions are requested at once."""
     return in_version(resource, [_filled(resource, obj) for obj in objects], resource.version)
 
 
 def in_version(resource: ServedResource, objects: Sequence[Object], version: str) -> list[Object]:
     """
-    Return objects of any version, converted to the given version.
+    Convert objects from any version to the given version.
 
-    Raises: ConversionNeededError, ConversionFailedError.
+    Raises: ConversionNeededError if the webhook must be called first, or ConversionFailedError if it failed.
     """
     api_version = f"{resource.group}/{version}"
     if resource.conversion is not None:
@@ -51,7 +51,7 @@ def in_version(resource: ServedResource, objects: Sequence[Object], version: str
 
 
 def _filled(resource: ServedResource, obj: Object) -> Object:
-    """Return a stored object, pruned and defaulted by the schema of its storage version."""
+    """Return a stored object, pruned and defaulted with the schema of its storage version."""
     schema = resource.schemas.get(obj["apiVersion"].rpartition("/")[2])
     pruned, unknown = structural.prune(schema, obj)
     filled = structural.default(schema, pruned if unknown else obj)

@@ -1,4 +1,4 @@
 """
-The stages that requests go through whatever their verb (routes, authorization, bodies, and the form of the
-answer), and the documents that are not objects (discovery, OpenAPI, health).
+The stages that all requests pass through (routing, authorization, decoding the body, encoding the answer),
+and the documents that are not objects (discovery, OpenAPI, health).
 """

@@ -1,5 +1,5 @@
 """
-Who may do what: RBAC over the stored roles and bindings. Members of system:masters may do everything.
+Authorizes requests with the stored RBAC roles and bindings. Members of system:masters may do everything.
 
 Follows: kubernetes plugin/pkg/auth/authorizer/rbac.
 """
@@ -29,7 +29,7 @@ ANONYMOUS: Final = User("system:anonymous", (UNAUTHENTICATED,))
 
 
 class Attributes(NamedTuple):
-    """The action on a resource that a request asks for; subresource and name may be ""."""
+    """The action on a resource that a request asks for. Namespace, name and subresource can be ""."""
 
     verb: str
     group: str
@@ -53,9 +53,10 @@ class PathAttributes(NamedTuple):
 
 def attributes(path: ResourcePath, verb: str, fields: str = "") -> Attributes:
     """
-    Return the attributes of a request on a resource.
+    Return the attributes of a request for a resource.
 
-    Args: fields is its field selector, because a rule for one name also allows a list or watch of that name.
+    Args: fields is the request's field selector. If it selects a single name, that name becomes an attribute,
+    because a rule for one name also allows lists and watches of that name.
     """
     namespace, name = path.namespace, path.name
     if (path.group, path.plural) == ("", "namespaces"):
@@ -79,7 +80,7 @@ def check_resource(state: State, user: User, wanted: Attributes) -> None:
 
 
 def forbidden_access(user: User, wanted: Attributes) -> StatusError:
-    """Return the refusal of a request on a resource."""
+    """Return the error (403) for a resource request that is not allowed."""
     where = f'in the namespace "{wanted.namespace}"' if wanted.namespace else "at the cluster scope"
     resource = f'"{wanted.resource}" in API group "{wanted.group}"'
     qualified = f"{wanted.plural}.{wanted.group}" if wanted.group else wanted.plural
@@ -98,21 +99,21 @@ def check_path(state: State, user: User, verb: str, path: str) -> None:
 
 
 def allowed(state: State, user: User, wanted: Attributes) -> bool:
-    """Return whether any rule allows a request on a resource."""
+    """Return whether any rule allows a user's request for a resource."""
     if _MASTERS in user.groups:
         return True
     return any(rule_allows(rule, wanted) for rule in _rules(state, user, wanted.namespace))
 
 
 def path_allowed(state: State, user: User, verb: str, path: str) -> bool:
-    """Return whether any rule allows a request on a path that is not a resource."""
+    """Return whether any rule allows a user's request for a path that is not a resource."""
     if _MASTERS in user.groups:
         return True
     return any(rule_allows_path(rule, verb, path) for rule in _rules(state, user, ""))
 
 
 def service_account(namespace: str, name: str, uid: str) -> User:
-    """Return the user that a service account's token authenticates."""
+    """Return the user that represents a service account."""
     groups = ("system:serviceaccounts", f"system:serviceaccounts:{namespace}", AUTHENTICATED)
     return User(f"system:serviceaccount:{namespace}:{name}", groups, uid)
 
@@ -123,7 +124,7 @@ def is_master(user: User) -> bool:
 
 
 def rules(state: State, user: User, namespace: str) -> list[Mapping[str, Any]]:
-    """Return the rules that apply to a user in a namespace. For "", only the cluster-wide rules apply."""
+    """Return the rules for a user in a namespace. If the namespace is "", only cluster-wide rules apply."""
     return list(_rules(state, user, namespace))
 
 
@@ -133,7 +134,7 @@ def _rules(state: State, user: User, namespace: str) -> Iterator[Mapping[str, An
 
 
 def grants(state: State, user: User, namespace: str) -> Iterator[tuple[str, list[Mapping[str, Any]] | None]]:
-    """Yield name and rules of each role that a user has in a namespace. A missing role's rules are None."""
+    """Yield the name and rules of each role bound to a user in a namespace (None for a missing role)."""
     bindings = [(binding, "") for binding in state.list(CLUSTER_ROLE_BINDINGS)]
     if namespace:
         bindings += [(binding, namespace) for binding in state.list(ROLE_BINDINGS, namespace)]
@@ -144,7 +145,7 @@ def grants(state: State, user: User, namespace: str) -> Iterator[tuple[str, list
 
 
 def role_rules(state: State, reference: Mapping[str, str], namespace: str) -> list[Mapping[str, Any]] | None:
-    """Return the rules of the role that a binding in a namespace names, or None if that role is missing."""
+    """Return the rules of the role to which a binding in a namespace refers, or None if it is missing."""
     clustered = reference["kind"] == "ClusterRole"
     role = state.get(CLUSTER_ROLES if clustered else ROLES, "" if clustered else namespace, reference["name"])
     return None if role is None else role.get("rules") or []
@@ -163,7 +164,7 @@ def _is_subject(user: User, subject: Mapping[str, str], namespace: str) -> bool:
 
 
 def rule_allows(rule: Mapping[str, Any], wanted: Attributes) -> bool:
-    """Return whether a rule allows a request on a resource."""
+    """Return whether a rule allows a request for a resource."""
     names = rule.get("resourceNames") or ()
     resources = rule.get("resources") or ()
     return (
@@ -175,7 +176,7 @@ def rule_allows(rule: Mapping[str, Any], wanted: Attributes) -> bool:
 
 
 def rule_allows_path(rule: Mapping[str, Any], verb: str, path: str) -> bool:
-    """Return whether a rule allows a request on a path that is not a resource."""
+    """Return whether a rule allows a request for a path that is not a resource."""
     patterns = rule.get("nonResourceURLs") or ()
     return bool({verb, "*"} & set(rule.get("verbs") or ())) and _path_matches(path, patterns)
 

@@ -1,5 +1,5 @@
 """
-Request bodies: decodes JSON, YAML or protobuf into an object of the kind that the path names.
+Decodes request bodies (JSON, YAML or protobuf) into objects of the kind that the path names.
 
 Follows: apimachinery pkg/runtime/serializer, apiserver pkg/endpoints/handlers/create.go
 (transformDecodeError), apiextensions schemaCoercingDecoder.
@@ -30,18 +30,18 @@ SCHEME: Final = 'in scheme "pkg/runtime/scheme.go:111"'
 
 
 class Decoded(NamedTuple):
-    """An object in canonical form, and the complaints from strict decoding."""
+    """An object in canonical form, and the errors that strict decoding reports."""
 
     object: Object
     strict: list[str]
 
 
 class UnrecognizedError(ValueError):
-    """A body does not name its kind. The message is worded as in Go."""
+    """A body cannot be parsed or does not name its kind. The message is worded as in Go."""
 
 
 class MisfitError(ValueError):
-    """A body does not match the kind that it names. The message is worded as in Go."""
+    """A body cannot be decoded as the expected kind. The message is worded as in Go."""
 
     def __init__(self, message: str, *, kind: str, version: str) -> None:
         super().__init__(message)
@@ -56,9 +56,9 @@ def media_type(header: str) -> str:
 
 def decode(body: bytes, content_type: str, resource: ServedResource, catalog: Catalog) -> Decoded:
     """
-    Return the object in a body.
+    Return the object in a request body.
 
-    Raises: StatusError 400 or 415.
+    Raises: StatusError 400 if the body is invalid, or 415 if its media type is not supported.
     """
     kind = media_type(content_type)
     if kind not in OBJECT_TYPES or (kind == PROTOBUF and resource.custom):
@@ -82,9 +82,11 @@ def decode_value(
     value: Any, strict: list[str], resource: ServedResource, catalog: Catalog, *, text: bytes = b""
 ) -> Decoded:
     """
-    Return an object from parsed JSON; strict holds the parser's complaints.
+    Decode parsed JSON as an object of the resource's kind.
 
-    Raises: UnrecognizedError, MisfitError.
+    Args: strict contains the errors that the parser reported for strict decoding.
+    Raises: UnrecognizedError if the value names no kind, or MisfitError if it does not match the resource's
+    kind.
     """
     kind, api_version = _type_meta(value)
     value = {} if value is None else value
@@ -102,7 +104,7 @@ def read_options(body: bytes, content_type: str) -> Mapping[str, Any] | None:
     """
     Return the DeleteOptions in a body, or None if the body is empty.
 
-    Raises: StatusError 400 or 415.
+    Raises: StatusError 400 if the body is invalid, or 415 if its media type is not supported.
     """
     if not body:
         return None
@@ -132,9 +134,9 @@ def read_options(body: bytes, content_type: str) -> Mapping[str, Any] | None:
 
 def pseudo_resource(group: str, version: str, kind: str, schema: str) -> ServedResource:
     """
-    Return a resource for decoding a kind that is sent but not stored, such as Scale or Binding.
+    Return a resource that is used to decode a kind that is sent but not stored, such as Scale or Binding.
 
-    schema is the name of the kind's schema.
+    Args: schema is the name of the kind's schema.
     """
     return ServedResource(
         group=group,
@@ -151,22 +153,22 @@ def pseudo_resource(group: str, version: str, kind: str, schema: str) -> ServedR
 
 
 def wrong_version(given: str, expected: str) -> StatusError:
-    """Return the refusal (400) of an object whose version differs from the one in the path."""
+    """Return the error (400) for an object whose API version differs from the one in the path."""
     text = f"the API version in the data ({given}) does not match the expected API version ({expected})"
     return bad_request(text)
 
 
 _UNSERVED: Final = frozenset({("apiextensions.k8s.io/v1beta1", "CustomResourceDefinition")})
-"""Kinds that can be decoded but are no longer served. The refusal names the version instead of the kind."""
+"""Kinds that can be decoded but are no longer served. Their error names the version instead of the kind."""
 
 
 def no_kind(kind: str, api_version: str) -> str:
-    """Go's message for an unknown kind."""
+    """Return Go's message for an unknown kind."""
     return f'no kind "{kind}" is registered for version "{api_version}" {SCHEME}'
 
 
 def _parse(body: bytes, kind: str) -> tuple[Any, list[str]]:
-    """Return the value in a body, and the complaints about duplicate members from strict decoding."""
+    """Return the value in a body, and the errors about duplicate members for strict decoding."""
     try:
         text = body.decode()
     except UnicodeDecodeError as error:

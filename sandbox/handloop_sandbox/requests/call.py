@@ -1,4 +1,4 @@
-"""One request for a resource, while it is being carried out."""
+"""A request for a resource while the sandbox carries it out."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _INCLUDES = ("", "Metadata", "Object", "None")
 @dataclass(slots=True)
 class Call:
     """
-    Everything that a verb needs. The verb extends warnings and changes.
+    Everything that a verb needs to carry out a request. The verb adds to warnings and changes.
 
-    trusted is true for the writes of simulated controllers, which do not need a resource version.
+    trusted is true for writes by simulated controllers, which do not need a resource version.
     """
 
     request: Request
@@ -65,9 +65,9 @@ class Call:
 
     def read(self) -> Stored | None:
         """
-        Return the stored object as read from etcd, which means that a webhook converts it again.
+        Return the stored object without its cached conversions, so that a webhook converts it again.
 
-        Lists, watches and writes use a cache instead.
+        A real server reads a single object from etcd, but uses a cache for lists, watches and writes.
         """
         stored = self.stored()
         return (
@@ -75,7 +75,7 @@ class Call:
         )
 
     def transaction(self, *, dry_run: bool) -> Transaction:
-        """Begin a transaction; pass it to commit() afterwards."""
+        """Begin a transaction. Pass it to commit() afterwards."""
         return Transaction(self.state, dry_run=dry_run)
 
     def commit(self, transaction: Transaction) -> None:
@@ -83,7 +83,7 @@ class Call:
         self.changes += transaction.changes
 
     def manager(self, options: WriteOptions) -> str:
-        """Return the field manager: the one in the options, else one derived from the user agent."""
+        """Return the field manager in the options. If they do not name one, derive it from the user agent."""
         if options.field_manager:
             return options.field_manager
         agent = self.request.headers.get("user-agent", "").partition("/")[0]
@@ -95,14 +95,18 @@ class Call:
             self.warnings.append(text)
 
     def refused(self, obj: Object, text: str) -> StatusError:
-        """Return a 403 from admission. An object without a name is identified by its generateName."""
+        """Return an admission error (403). If the server generates the name, the error shows generateName."""
         name, prefix = (obj["metadata"].get(member) or "" for member in ("name", "generateName"))
         return forbidden(
             self.resource, prefix if prefix and (self.makes_name or self.trusted) else name, text
         )
 
     def presentation(self, shown: ServedResource | None = None) -> Presentation:
-        """Return the form of this request's answers. shown is the resource to show (default: the path's)."""
+        """
+        Return the form of this request's answers.
+
+        Args: shown is the resource whose objects are sent. The default is the resource in the path.
+        """
         include = self.request.query.get("includeObject") or ""
         if self.form.shape == "Table" and include not in _INCLUDES:
             text = "must be 'Metadata', 'Object', 'None', or empty"
@@ -117,11 +121,11 @@ class Call:
         return Response(code, self.headers(), parts)
 
     def answer_value(self, value: Object | Status, code: int = 200) -> Response:
-        """Return an answer with a document that is not stored: a Status, a review."""
+        """Return an answer with a document that is not stored, such as a Status or a review."""
         return Response(code, self.headers(), (self.form.encode_value(value),))
 
     def headers(self) -> Headers:
-        """Return the headers of an answer, warnings included."""
+        """Return the headers of an answer, including the warnings."""
         return (("Content-Type", self.form.content_type), _CACHE, *warning_headers(self.warnings))
 
 
@@ -135,7 +139,7 @@ def _escaped(text: str) -> str:
 
 
 def shallow_metadata(obj: Object, **changes: Any) -> Object:
-    """Return a copy of an object with changed metadata; None removes a member."""
+    """Return a copy of an object with changed metadata. A value of None removes the member."""
     metadata = {**obj["metadata"], **changes}
     kept = {key: value for key, value in metadata.items() if value is not None}
     return {**obj, "metadata": kept}

@@ -1,10 +1,10 @@
 """
-Kinds whose stored form differs from the served one.
+Converts objects between their served form and their stored form.
 
-Events of both groups are stored as core/v1, autoscalers as v2, and custom resources in the storage version of
-their definition (versions.py). Empty lists that Go never omits are stored as null, because protobuf has no
-empty lists. Other kinds are stored as they are served, except for their apiVersion.
-Definitions of custom resources are stored as JSON and keep their empty lists.
+Events of both groups are stored as core/v1, autoscalers as v2, and custom resources in their definition's
+storage version (versions.py). For other kinds, only the apiVersion can differ.
+Empty lists that Go never omits are stored as null, because protobuf cannot express empty lists.
+CustomResourceDefinitions keep their empty lists, because they are stored as JSON.
 Follows: kubernetes pkg/apis/events/v1 conversion.go, k8s.io/api generated.proto.
 """
 
@@ -23,7 +23,7 @@ from handloop_sandbox.wire.resource import GroupResource, Schema, ServedResource
 
 _EVENTS_GROUP: Final = "events.k8s.io"
 
-# This maps events.k8s.io/v1 fields to core/v1 fields. All other fields have the same name in both groups.
+# The events.k8s.io/v1 fields that have a different name in core/v1.
 _CORE_NAMES: Final = {
     "regarding": "involvedObject",
     "note": "message",
@@ -45,7 +45,7 @@ def converter(resource: ServedResource) -> Callable[[Object], Object] | None:
     """
     Return a function that converts stored objects to the served version.
 
-    Returns: None if only the apiVersion differs.
+    Returns: The function, or None if at most the apiVersion differs.
     """
     if _is_event(resource):
         return _to_events_v1
@@ -55,7 +55,7 @@ def converter(resource: ServedResource) -> Callable[[Object], Object] | None:
 
 
 def to_storage(resource: ServedResource, obj: Object) -> Object:
-    """Return the stored form of an object that is in the served version."""
+    """Convert an object from the served version to the form in which it is stored."""
     if _is_event(resource):
         return {**_renamed(obj, _CORE_NAMES), "apiVersion": "v1"}
     if _is_v1_autoscaler(resource):
@@ -69,12 +69,12 @@ def to_storage(resource: ServedResource, obj: Object) -> Object:
 
 
 def with_unseen(resource: ServedResource, new: Object, old: Object) -> Object:
-    """Return a new object in the served version plus the parts of the old object that this version lacks."""
+    """Return a new object, plus the parts of the old object that the served version cannot express."""
     return autoscaler_versions.with_status_of(new, old) if _is_v1_autoscaler(resource) else new
 
 
 def stored_field(resource: ServedResource, field: str) -> str:
-    """Return the name that a selectable field of the served version has in stored objects."""
+    """Return the name that a field of the served version has in stored objects."""
     if not _is_event(resource):
         return field
     first, dot, rest = field.partition(".")
@@ -103,7 +103,7 @@ _DEEPEST: Final = 4
 
 
 def as_stored(resource: ServedResource, obj: dict[str, Any]) -> dict[str, Any]:
-    """Return an object with null in place of empty lists that Go never omits, except in other lists."""
+    """Replace empty lists that Go never omits with null. Lists inside other lists are not changed."""
     for path in _paths(resource):
         if _at(obj, path) == []:
             obj = _with_null(obj, path)

@@ -1,5 +1,5 @@
 """
-The user that a bearer token authenticates: a user in the sandbox's configuration, or a service account.
+Authenticates bearer tokens, which belong to a user in the sandbox's configuration or to a service account.
 
 Follows: kubernetes pkg/serviceaccount/{claims,legacy}.go, apiserver pkg/authentication.
 """
@@ -25,7 +25,7 @@ _ACCOUNTS: Final = GroupResource("", "serviceaccounts")
 
 
 class InvalidTokenError(Exception):
-    """A token does not authenticate anybody. The error's text contains details, if there are any."""
+    """A token is not valid. The message contains details, if there are any."""
 
 
 class Identity(NamedTuple):
@@ -45,11 +45,11 @@ class Credentials(NamedTuple):
         self, state: State, token: str, now: float, audiences: Sequence[str] = (tokens.ISSUER,)
     ) -> Identity:
         """
-        Return the holder of a token.
+        Return the user that a token authenticates, and the audiences for which it is valid.
 
-        Raises: InvalidTokenError.
+        Raises: InvalidTokenError if the token is not valid, or for none of the audiences.
         """
-        given = token.encode(errors="surrogateescape")  # a header may contain any bytes
+        given = token.encode(errors="surrogateescape")  # a header can contain arbitrary bytes
         for text, user in (self.users or {}).items():
             if secrets.compare_digest(text.encode(), given):
                 return Identity(user, tuple(audiences))
@@ -90,7 +90,7 @@ def _check_secret(secret: Object | None, token: str) -> None:
 
 
 def _extra(state: State, namespace: str, claims: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
-    """Return the user's extra fields from a short-lived token: its id, pod and node."""
+    """Return the extra fields of a short-lived token's user: the token's id, its pod and its node."""
     extra: dict[str, tuple[str, ...]] = {f"{_ABOUT}credential-id": (f"JTI={claims['jti']}",)}
     for kind, reference in tokens.bound_to(claims).items():
         found = state.get(_COLLECTIONS[kind], "" if kind == "node" else namespace, reference.name)

@@ -1,8 +1,8 @@
 """
-Custom resource definitions: the resources that they serve, and how they are established and removed.
+CustomResourceDefinitions: the resources that they serve, and how they are established and removed.
 
 `catalog` derives the served resources from the definitions. `DefinitionController` accepts names, establishes
-definitions and removes the objects of deleted ones; `begin_removal` is the first step of a DELETE.
+definitions, and deletes the custom objects of deleted ones. `begin_removal` is the first step of a DELETE.
 Follows: apiextensions pkg/apihelpers, pkg/controller/{status,establish,finalizer},
 pkg/apiserver/customresource_handler.go, pkg/registry/customresourcedefinition/etcd.go (Delete).
 """
@@ -33,7 +33,7 @@ _PENDING: Final = "CustomResourceDefinition marked for deletion; CustomResource 
 
 
 def condition_status(crd: Object, kind: str) -> str:
-    """Return `True`, `False`, or "" if the definition has no such condition."""
+    """Return the status of a definition's condition, or "" if it does not have the condition."""
     conditions = (crd.get("status") or {}).get("conditions") or ()
     return next((entry["status"] for entry in conditions if entry["type"] == kind), "")
 
@@ -44,7 +44,7 @@ def definition_of(state: State, resource: ServedResource) -> Object | None:
 
 
 def begin_removal(call: Call, transaction: Transaction, obj: Object) -> Stored:
-    """Return the definition after the first step of a DELETE. It stays until its resources are gone."""
+    """Mark a definition for deletion. It remains stored until all of its custom objects are deleted."""
     if obj["metadata"].get("deletionTimestamp"):
         stored = call.stored()
         assert stored is not None
@@ -60,7 +60,7 @@ def with_condition(crd: Object, wanted: tuple[str, str, str, str], now: str) -> 
     """
     Return a definition with a condition, given as type, status, reason and message.
 
-    The condition's time changes only if its status does.
+    The condition's lastTransitionTime changes only if its status changes.
     """
     kind, status, reason, message = wanted
     conditions = list((crd.get("status") or {}).get("conditions") or ())
@@ -83,9 +83,9 @@ _STABILITY: Final = {"alpha": 0, "beta": 1, None: 2}
 
 def catalog(state: State, *, revision: int, known: Known | None = None) -> Catalog:
     """
-    Return everything that is served: the built-in kinds, and those of established definitions.
+    Return a catalog of the served resources: the built-in ones, and those of established definitions.
 
-    Args: known holds the conversion results that are available so far.
+    Args: known contains the webhooks' conversion results so far.
     """
     served = served_by(state.list(DEFINITIONS), known)
     return Catalog((*builtin_resources(), *served), revision=revision)
@@ -126,7 +126,7 @@ def _resources(crd: Object, known: Known) -> Iterator[ServedResource]:
 
 
 def _conversion(crd: Object, known: Known) -> WebhookConversion | None:
-    """Return the webhook conversion of a definition, or None if there is none."""
+    """Return the conversion by a definition's webhook, or None if it does not have a webhook."""
     conversion, metadata = crd["spec"].get("conversion") or {}, crd["metadata"]
     if conversion.get("strategy") != "Webhook":
         return None
@@ -183,7 +183,7 @@ def _scale_paths(scale: dict[str, str]) -> ScalePaths:
 
 
 def _deprecation(spec: Object, kind: str, version: Object) -> str:
-    """Return the warning for users of a deprecated version, or "" for other versions."""
+    """Return the warning for users of a deprecated version, or "" if the version is not deprecated."""
     if not version.get("deprecated"):
         return ""
     group, rank = spec["group"], _version_rank(version["name"])
@@ -197,7 +197,7 @@ def _deprecation(spec: Object, kind: str, version: Object) -> str:
 
 
 def _version_rank(version: str) -> tuple[int, int, int, int, str]:
-    """Return a sort key: stable versions, then beta, then alpha, each newest first; anything else is last."""
+    """Return a sort key: stable, beta and alpha versions, each newest first, and then all other names."""
     found = _VERSION.fullmatch(version)
     if found is None:
         return (1, 0, 0, 0, version)
@@ -207,10 +207,10 @@ def _version_rank(version: str) -> tuple[int, int, int, int, str]:
 
 class DefinitionController:
     """
-    Accepts names, establishes definitions, and deletes the resources of definitions that are being deleted.
+    Accepts names, establishes definitions, and deletes the objects of definitions that are being deleted.
 
-    State: _failures holds the reasons why a definition's resources could not be deleted, and _again_at the
-    time of the next attempt. Every step looks at the definitions as they are then.
+    State: _failures maps a definition's name to the reason why its objects could not be deleted. _again_at is
+    the time of the next attempt. Every step reads the current definitions.
     """
 
     name = "kube-apiserver"
@@ -221,7 +221,7 @@ class DefinitionController:
         self._again_at: float | None = None
 
     def step(self, view: View, changes: Sequence[Change], now: float) -> Step:
-        """Look at every definition that changed, or whose resources changed or could not be deleted."""
+        """Process the definitions that changed, or whose objects were deleted or could not be deleted."""
         is_due = self._again_at is not None and now >= self._again_at
         touched = self._touched(view.state, changes, self._failures if is_due else ())
         self._again_at = None if is_due else self._again_at
@@ -232,7 +232,7 @@ class DefinitionController:
         return Step(writes, self._again_at)
 
     def refused(self, write: Write, status: Status, now: float) -> None:
-        """Retry a deletion. After other refusals, the change to the definition triggers the next attempt."""
+        """Retry a failed deletion. After other errors, the next change to the definition triggers a retry."""
         if write.verb == "delete" and status["code"] == _FAILED:
             self._failures[str(write.group_resource)] = status["message"]
             self._again_at = now + _RETRY_SECONDS
@@ -244,7 +244,7 @@ class DefinitionController:
                 names[change.name] = None
                 if change.type is ChangeType.DELETED:
                     self._failures.pop(change.name, None)
-                    # The names that the deleted definition used may be available again.
+                    # Other definitions can now accept the names that the deleted one used.
                     names.update(dict.fromkeys(crd["metadata"]["name"] for crd in state.list(DEFINITIONS)))
             elif change.type is ChangeType.DELETED:
                 names[str(change.group_resource)] = None
@@ -265,7 +265,7 @@ def _writes(state: State, crd: Object, now: str, failure: str) -> Iterator[Write
 
 
 def _with_approval(crd: Object, now: str) -> Object:
-    """Return a definition with the condition that tells whether its protected group was approved."""
+    """Return a definition with the condition that reports whether its protected group was approved."""
     approved = (crd["metadata"].get("annotations") or {}).get(APPROVAL)
     if not approved or not is_protected(crd["spec"]["group"]):
         return crd
@@ -278,7 +278,7 @@ def _with_approval(crd: Object, now: str) -> Object:
 
 
 def _with_names(state: State, crd: Object, now: str) -> Object:
-    """Return a definition with its accepted names, which no other definition in its group uses."""
+    """Return a definition whose status accepts its names or reports a conflict within its group."""
     wanted = crd["spec"]["names"]
     conflict = _conflict(state, crd)
     if conflict is None:
@@ -303,7 +303,7 @@ def _with_names(state: State, crd: Object, now: str) -> Object:
 
 
 def _conflict(state: State, crd: Object) -> tuple[str, str] | None:
-    """Return the reason and message for the last name that is taken, or None."""
+    """Return the reason and message for the last name that is already in use, or None if all are free."""
     taken_names, taken_kinds = _taken(state, crd)
     names = crd["spec"]["names"]
     found = None

@@ -23,7 +23,7 @@ _HEALTH = ("/healthz", "/livez", "/readyz")
 
 
 def version_info() -> Document:
-    """`/version`: the Kubernetes version whose behaviour the sandbox reproduces, marked as a sandbox."""
+    """Return the `/version` document: the emulated Kubernetes version, with the suffix "+sandbox"."""
     return {
         "major": MAJOR,
         "minor": MINOR,
@@ -42,7 +42,7 @@ def version_info() -> Document:
 
 
 def api_versions(catalog: Catalog, server_address: str) -> Document:
-    """`/api`."""
+    """Return the `/api` document."""
     return {
         "kind": "APIVersions",
         "versions": list(catalog.versions("")),
@@ -51,13 +51,13 @@ def api_versions(catalog: Catalog, server_address: str) -> Document:
 
 
 def api_group_list(catalog: Catalog) -> Document:
-    """`/apis`."""
+    """Return the `/apis` document."""
     groups = [_group(catalog, group) for group in catalog.groups()]
     return {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
 
 
 def api_group(catalog: Catalog, group: str) -> Document | None:
-    """`/apis/<group>`, or None if the group is not served."""
+    """Return the `/apis/<group>` document, or None if the group is not served."""
     if group not in catalog.groups():
         return None
     return {"kind": "APIGroup", "apiVersion": "v1", **_group(catalog, group)}
@@ -71,7 +71,7 @@ def _group(catalog: Catalog, group: str) -> Document:
 
 
 def api_resource_list(catalog: Catalog, group: str, version: str) -> Document | None:
-    """`/api/v1` or `/apis/<group>/<version>`, or None if the version is not served."""
+    """Return the `/api/v1` or `/apis/<group>/<version>` document, or None if the version is not served."""
     resources = catalog.in_group_version(group, version)
     if not resources:
         return None
@@ -118,13 +118,13 @@ def _subresource(resource: ServedResource, sub: Subresource) -> Document:
 
 
 def storage_version_hash(resource: ServedResource) -> str:
-    """Eight bytes that change with the storage version."""
+    """Return a hash of eight bytes (in base64) that changes with the storage version."""
     text = f"{resource.group}/{resource.storage_version}/{resource.kind}"
     return base64.b64encode(hashlib.sha256(text.encode()).digest()[:8]).decode()
 
 
 def aggregated(catalog: Catalog, *, core: bool, version: str = "v2") -> Document:
-    """`/api` (core) or `/apis` as one APIGroupDiscoveryList."""
+    """Return the `/api` (core) or `/apis` document as one APIGroupDiscoveryList."""
     groups = [""] if core else catalog.groups()
     return {
         "kind": "APIGroupDiscoveryList",
@@ -176,7 +176,7 @@ def _response_kind(resource: ServedResource, sub: Subresource | None) -> Documen
 
 
 def root_paths(catalog: Catalog) -> Document:
-    """`/`: the paths that are worth looking at."""
+    """Return the `/` document, which lists the server's paths."""
     paths = ["/api", "/apis", "/apis/", *_HEALTH, "/openapi/v2", "/openapi/v3", "/openapi/v3/", "/version"]
     paths += [f"/api/{version}" for version in catalog.versions("")]
     for group in catalog.groups():

@@ -1,5 +1,5 @@
 """
-Paths that are not resources: discovery, OpenAPI, version, health, metrics.
+Serves the paths that are not resources: discovery, OpenAPI, version, health and metrics.
 
 Follows: apiserver pkg/server/{routes,healthz}, pkg/endpoints/discovery.
 """
@@ -48,7 +48,7 @@ def document(site: Site, request: Request, parts: Sequence[str]) -> Response:
     """
     Return the document at a path.
 
-    Raises: StatusError, PageNotFoundError.
+    Raises: StatusError or PageNotFoundError if the request is refused.
     """
     if request.method != "GET" and not (request.method == "HEAD" and _has_head(site.catalog, tuple(parts))):
         raise _refusal(site, request, parts)
@@ -69,7 +69,7 @@ def document(site: Site, request: Request, parts: Sequence[str]) -> Response:
 
 
 def _has_head(catalog: Catalog, parts: tuple[str, ...]) -> bool:
-    """Return whether a path answers HEAD. The routers of built-in groups know only GET."""
+    """Return whether a path supports HEAD. The documents of built-in groups support only GET."""
     match parts:
         case ("version",) | ("api", *_):
             return False
@@ -114,7 +114,7 @@ def _openapi(site: Site, request: Request, version: str, path: str) -> Response:
 def _published(
     request: Request, found: bytes, caching: tuple[str, str], as_protobuf: Callable[[bytes], bytes]
 ) -> Response:
-    """Return an OpenAPI document in the requested type, or 406 without a body if that type is not served."""
+    """Return an OpenAPI document in the requested media type, or 406 with no body if it is unsupported."""
     protobuf = openapi_protobuf.V2 if as_protobuf is openapi_protobuf.version_2 else openapi_protobuf.V3
     available = (JSON, protobuf, protobuf.replace(".v1.0", "@v1.0"))
     chosen = choose(request.headers.get("accept", ""), available)

@@ -1,9 +1,9 @@
 """
-Impersonation: the user that the Impersonate headers name, and the check that the sender may act as that user.
+Impersonation: reads the Impersonate headers, and checks that the sender may act as the user that they name.
 
-Each part of the other user requires the verb `impersonate` on users or serviceaccounts, groups, uids, or
-userextras/NAME. Differs: the permissions of constrained impersonation (`impersonate-on:...`) have no effect,
-but a refusal of the user mentions them, as a real server's first refusal does.
+The sender needs the verb `impersonate` for each part of that user: on users or serviceaccounts, groups, uids,
+and userextras/NAME. Differs: the permissions of constrained impersonation (`impersonate-on:...`) have no
+effect. However, if the sender may not act as the user, the error mentions them, as on a real server.
 Follows: kubernetes apiserver pkg/endpoints/filters/impersonation.
 """
 
@@ -38,10 +38,12 @@ def acting_user(
     state: State, user: User, headers: Mapping[str, str], wanted: Attributes | PathAttributes
 ) -> User:
     """
-    Return the user on whose behalf a request is carried out. A service account gets its usual groups.
+    Return the user on whose behalf a request is carried out: the impersonated user, or else the sender.
 
-    Args: wanted is the requested action.
-    Raises: StatusError 400 if the headers name no user, 403 if the sender may not act as the one they name.
+    If the headers name a service account without groups, the account has its usual groups.
+    Args: wanted is the action that the sender requests.
+    Raises: StatusError 400 if the headers describe a user without a name, or 403 if the sender may not act as
+    that user.
     """
     asked = _asked(headers)
     if not asked.name:
@@ -58,7 +60,7 @@ def acting_user(
 
 
 def _asked(headers: Mapping[str, str]) -> User:
-    """Return the user that the headers name, or a user named "" if there is none."""
+    """Return the user that the headers describe. Its name is "" if they do not name a user."""
     groups = tuple(filter(None, headers.get("impersonate-group", "").split("\n")))
     extra = {
         unquote(name.removeprefix(_EXTRA)): tuple(value.split("\n"))
@@ -83,7 +85,11 @@ def _rights(asked: User) -> Iterator[Attributes]:
 
 
 def _refusal(user: User, right: Attributes, wanted: Attributes | PathAttributes) -> StatusError:
-    """Return the refusal to act as a user. It names the verb that constrained impersonation would require."""
+    """
+    Return the error (403) if the sender may not act as a user.
+
+    It mentions the verb that constrained impersonation requires, as a real server's error does.
+    """
     verb = f"impersonate-on:{'serviceaccount' if right.namespace else 'user-info'}:{wanted.verb}"
     if isinstance(wanted, PathAttributes):
         return forbidden_path(user.name, verb, wanted.path)
@@ -91,7 +97,7 @@ def _refusal(user: User, right: Attributes, wanted: Attributes | PathAttributes)
 
 
 def _with_usual_group(asked: User) -> tuple[str, ...]:
-    """Return the groups plus system:authenticated or system:unauthenticated, unless they include either."""
+    """Return a user's groups, and add system:authenticated or system:unauthenticated if necessary."""
     if asked.name == ANONYMOUS.name:
         return asked.groups if UNAUTHENTICATED in asked.groups else (*asked.groups, UNAUTHENTICATED)
     known = {AUTHENTICATED, UNAUTHENTICATED} & set(asked.groups)
@@ -99,7 +105,7 @@ def _with_usual_group(asked: User) -> tuple[str, ...]:
 
 
 def _shown(asked: User) -> str:
-    """Return a user as Go's `%#v` shows one."""
+    """Return a user in the format of Go's `%#v`."""
     extra = ", ".join(f"{quoted(name)}:{_strings(values)}" for name, values in asked.extra.items())
     shown = f"map[string][]string{{{extra}}}" if extra else "map[string][]string(nil)"
     about = f'Name:"", UID:{quoted(asked.uid)}, Groups:{_strings(asked.groups)}, Extra:{shown}'

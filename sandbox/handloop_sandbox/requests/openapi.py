@@ -1,10 +1,10 @@
 """
 `/openapi/v3`: the schemas and patch parameters that kubectl apply, create, diff, edit and explain request.
 
-Schemas of built-in kinds describe only apiVersion, kind and metadata; those of custom resources have the
-descriptions in their definition. An operation has the parts that kubectl reads: its kind, and a write's query
-parameters. An operation on a collection also has shardSelector, because a real server lists that parameter
-even if it ignores it.
+In the schemas of built-in kinds, only apiVersion, kind and metadata have descriptions. The schemas of custom
+resources have the descriptions from their definitions. An operation contains only the parts that kubectl
+reads: its kind, and the query parameters of a write. Operations on collections also list shardSelector,
+because a real server lists this parameter even if it ignores it.
 Follows: apiserver's published documents, kube-openapi pkg/handler3, apiextensions
 pkg/controller/openapi/builder.
 """
@@ -36,7 +36,7 @@ _WRITES = ("dryRun", "fieldManager", "fieldValidation")
 
 
 def index(catalog: Catalog) -> Document:
-    """`GET /openapi/v3`: the URL of each group version's document; its hash changes with the document."""
+    """Return the `/openapi/v3` index: each document's URL, whose hash changes with the document."""
     paths = {}
     for group, version in _group_versions(catalog):
         path = _path_of(group, version)
@@ -69,7 +69,7 @@ def _table_digest() -> bytes:
 
 @lru_cache(maxsize=64)
 def document(catalog: Catalog, group_version_path: str) -> bytes | None:
-    """Return the document at a path such as `GET /openapi/v3/apis/apps/v1`, or None if the index lacks it."""
+    """Return the document at a path below /openapi/v3 (such as `apis/apps/v1`), or None if it is unknown."""
     for group, version in _group_versions(catalog):
         if _path_of(group, version) == group_version_path:
             return msgspec.json.encode(_document(catalog.in_group_version(group, version)))
@@ -91,7 +91,7 @@ def _document(resources: Sequence[ServedResource]) -> Document:
 
 
 def schema_name(resource: ServedResource) -> str:
-    """`io.k8s.api.apps.v1.Deployment`, or `org.example.v1.Widget` for a custom resource."""
+    """Return a schema's name, such as `io.k8s.api.apps.v1.Deployment` or (custom) `org.example.v1.Widget`."""
     if not resource.custom and resource.schema is not None:
         return f"{_BUILTIN}{resource.schema['$ref']}"
     return ".".join((*reversed(resource.group.split(".")), resource.version, resource.kind))
@@ -119,7 +119,7 @@ def _add_schemas(schemas: Document, resource: ServedResource) -> None:
 
 
 def _add_kind_of(schemas: Document, sub: Subresource) -> None:
-    """Add the kind of a subresource if it is from another group (Scale, Eviction, TokenRequest)."""
+    """Add the schema of a subresource's kind if it has its own group version (such as Scale or Eviction)."""
     if not sub.version:
         return
     name = f"api.{sub.group.partition('.')[0] or 'core'}.{sub.version}.{sub.kind}"
@@ -130,7 +130,7 @@ def _add_kind_of(schemas: Document, sub: Subresource) -> None:
 
 
 def _add_builtin(schemas: Document, name: str) -> None:
-    """Add the built-in schema of that name, and every schema that it refers to."""
+    """Add the built-in schema with this name, and all schemas to which it refers."""
     pending = [name]
     while pending:
         current = pending.pop()
@@ -142,7 +142,7 @@ def _add_builtin(schemas: Document, name: str) -> None:
 
 
 def _published(schema: Schema, pending: list[str]) -> Document:
-    """Return a schema in OpenAPI 3.0, without the sandbox's own keys and without siblings of a reference."""
+    """Convert a schema to OpenAPI 3.0: omit the sandbox's own keys, and wrap references in allOf."""
     done: Document = {}
     for key, value in schema.items():
         if key in _OURS:
@@ -162,7 +162,7 @@ def _published(schema: Schema, pending: list[str]) -> Document:
 
 
 def _held(schema: Document) -> Document:
-    """Return a reference wrapped in allOf, as servers do to add a description or a default to it."""
+    """Wrap a reference in allOf, as real servers do to add a description or a default to it."""
     rest = {key: value for key, value in schema.items() if key != "$ref"}
     return {**rest, "allOf": [{"$ref": schema["$ref"]}]} if "$ref" in schema else schema
 
@@ -215,7 +215,7 @@ def _operation(method: str, verb: str, gvk: Mapping[str, str], *, strategic: boo
     names = {"delete": ("dryRun", "gracePeriodSeconds", "propagationPolicy"), "patch": (*_WRITES, "force")}
     found = () if method == "get" else names.get(method, _WRITES)
     if verb in ("list", "deletecollection"):
-        found = (*found, "shardSelector")  # even while its feature gate is off
+        found = (*found, "shardSelector")  # listed even if its feature gate is off
     if found:
         operation["parameters"] = [_parameter(name) for name in found]
     if method == "patch":

@@ -1,5 +1,5 @@
 """
-The common part of object schemas in OpenAPI: apiVersion, kind, metadata, also in embedded objects and lists.
+Describes apiVersion, kind and metadata in the OpenAPI schemas of objects, embedded objects and lists.
 
 Follows: apiextensions pkg/controller/openapi/builder/builder.go (buildKubeNative, addEmbeddedProperties,
 buildListSchema).
@@ -20,7 +20,7 @@ _CONVENTIONS: Final = "https://git.k8s.io/community/contributors/devel/sig-archi
 
 
 def _described(words: str, anchor: str, reference: str = "") -> Document:
-    """Return the schema of a string, or of a reference, with a description."""
+    """Return the schema of a string, or a reference to another schema, with a description."""
     said = {"description": f"{words} More info: {_CONVENTIONS}#{anchor}"}
     if reference:
         return {**said, "allOf": [{"$ref": f"{COMPONENTS}io.k8s.{reference}"}]}
@@ -53,7 +53,7 @@ _EMBEDDED: Final[Document] = {
 
 
 def described(schema: Document) -> Document:
-    """Return the schema of a built-in kind with descriptions for these members."""
+    """Return the schema of a built-in kind, with descriptions of apiVersion, kind and metadata."""
     own: Document = schema.get("properties", {})
     said = {**_TYPE_META, "metadata": _METADATA}
     return {**schema, "properties": {**own, **{key: said[key] for key in said if key in own}}}
@@ -68,7 +68,7 @@ def custom(resource: ServedResource) -> Document:
 
 
 def listing(resource: ServedResource, name: str) -> Document:
-    """Return the schema of a kind's list; name is the name of the kind's schema."""
+    """Return the schema of a resource's list, whose items refer to the schema with this name."""
     reference = {"$ref": f"{COMPONENTS}{name}"}
     items: Document = {"type": "array", "items": reference if resource.custom else {"allOf": [reference]}}
     found: Document = {"type": "object", "required": ["items"]}
@@ -91,7 +91,7 @@ def _selectable(resource: ServedResource) -> Document:
 
 
 def _with_embedded(schema: Document) -> Document:
-    """Return a schema whose embedded objects have apiVersion, kind and metadata."""
+    """Return a schema in which embedded objects declare apiVersion, kind and metadata."""
     done = dict(schema)
     if "properties" in done:
         done["properties"] = {key: _with_embedded(child) for key, child in done["properties"].items()}

@@ -1,9 +1,9 @@
 """
-OpenAPI documents as protobuf: gnostic's openapi.v2.Document and openapi.v3.Document.
+Encodes OpenAPI documents in protobuf, as gnostic's openapi.v2.Document and openapi.v3.Document.
 
-Go clients request them (kubectl for an unknown kind, and the discovery client's OpenAPISchema). A table holds
-the field number and writer of each member that occurs in the sandbox's documents. In these messages,
-extensions and values of any type are written in YAML, of which JSON is a subset.
+Go clients request these messages (kubectl for an unknown kind, and the discovery client's OpenAPISchema).
+Tables contain the field number and the writer of each member that occurs in the sandbox's documents.
+Extensions, and values of any type, are YAML texts. The sandbox writes them in JSON, a subset of YAML.
 Follows: gnostic-models openapiv2/OpenAPIv2.proto and openapiv3/OpenAPIv3.proto.
 """
 
@@ -26,18 +26,18 @@ _Fields = dict[str, tuple[int, _Writer]]
 
 @lru_cache(maxsize=1)
 def version_2(document: bytes) -> bytes:
-    """Return a JSON document of version 2 as protobuf."""
+    """Convert an OpenAPI version 2 document from JSON to protobuf."""
     return _members(msgspec.json.decode(document), _DOCUMENT_2)
 
 
 @lru_cache(maxsize=16)
 def version_3(document: bytes) -> bytes:
-    """Return a JSON document of version 3 as protobuf."""
+    """Convert an OpenAPI version 3 document from JSON to protobuf."""
     return _members(msgspec.json.decode(document), _DOCUMENT_3)
 
 
 def _members(value: Mapping[str, Any], fields: _Fields) -> bytes:
-    """Return a message's fields as bytes. Row "x-" is for extensions; any other member needs its own row."""
+    """Encode a message's fields. The row "x-" is for all extensions. Members without a row are omitted."""
     written = []
     for key, member in value.items():
         if key in fields:
@@ -54,7 +54,7 @@ def _message(fields: _Fields) -> _Writer:
 
 
 def _inside(write: _Writer, at: int = 1) -> _Writer:
-    """Return a writer of a value as the only field in a message, which is how gnostic represents a oneof."""
+    """Return a writer that wraps a value in a message, which is how gnostic represents a oneof."""
     return lambda number, value: content(number, write(at, value))
 
 
@@ -63,7 +63,7 @@ def _each(write: _Writer) -> _Writer:
 
 
 def _named(write: _Writer, at: int = 1) -> _Writer:
-    """Return a writer of a map, which is a message of entries with name and value."""
+    """Return a writer that encodes a map as a message, with one entry of name and value for each key."""
 
     def entries(number: int, values: Mapping[str, Any]) -> bytes:
         return content(number, b"".join(content(at, text(1, key) + write(2, values[key])) for key in values))
@@ -76,7 +76,7 @@ def _any(number: int, value: Any) -> bytes:
 
 
 def _default(number: int, value: Any) -> bytes:
-    """Return a default value in version 3. Objects and lists are omitted, because it cannot express them."""
+    """Encode a default value. Objects and lists are omitted, because version 3 cannot express them."""
     match value:
         case bool():
             return content(number, whole(2, value))
@@ -96,7 +96,7 @@ def _schema_2(number: int, schema: Mapping[str, Any]) -> bytes:
 
 
 def _schema_3(number: int, schema: Mapping[str, Any]) -> bytes:
-    """Return a schema, or a reference to one."""
+    """Encode a schema in version 3, or a reference to a schema."""
     if "$ref" in schema:
         return content(number, content(2, text(1, schema["$ref"])))
     return content(number, content(1, _members(schema, _SCHEMA_3)))
@@ -110,7 +110,7 @@ def _additional(write: _Writer) -> _Writer:
 
 
 def _checks(first: int) -> _Fields:
-    """Return the validation keywords, whose order is the same in both versions."""
+    """Return the rows of the validation keywords, numbered from first. Both versions use this order."""
     rows: tuple[tuple[str, _Writer], ...] = (
         ("multipleOf", double),
         ("maximum", double),

@@ -1,8 +1,8 @@
 """
 `/openapi/v2`: all version 3 documents merged into one document in the older format, as JSON.
 
-References point into `definitions`. Anything that version 2, or kubectl's reader of it, does not know is left
-out: defaults, alternatives, and the types of values that may be null or anything.
+References point into `definitions`. Keywords that version 2, or kubectl's reader of it, does not support are
+omitted: defaults, alternatives, and the types of values that can be null or arbitrary.
 Follows: kube-openapi pkg/openapiconv and apiextensions pkg/controller/openapi/v2/conversion.go.
 """
 
@@ -26,7 +26,7 @@ _OF_OBJECTS: Final = ("x-kubernetes-group-version-kind", "x-kubernetes-selectabl
 
 @lru_cache(maxsize=1)
 def document(catalog: Catalog) -> bytes:
-    """Return the whole document."""
+    """Return the `/openapi/v2` document."""
     paths: Document = {}
     definitions: Document = {}
     for path in openapi.index(catalog)["paths"]:
@@ -69,9 +69,9 @@ def _parameter(parameter: Document) -> Document:
 
 def _definition(schema: Document) -> Document:
     """
-    Return a kind's schema, without properties if it keeps unknown fields.
+    Return a kind's schema in version 2.
 
-    The type "number or string" becomes a string.
+    A schema that preserves unknown fields has no properties. The type "number or string" becomes a string.
     """
     if schema.get(_PRESERVE):
         return {key: value for key, value in schema.items() if key == "type" or key in _OF_OBJECTS}
@@ -81,7 +81,7 @@ def _definition(schema: Document) -> Document:
 
 
 def _schema(schema: Document) -> Document:
-    """Return a schema without keywords of version 3. A reference keeps only its description."""
+    """Return a schema without the keywords of version 3. A reference keeps only its description."""
     match schema:
         case {"$ref": name} | {"allOf": [{"$ref": name}]}:
             said = {key: schema[key] for key in ("description",) if key in schema}

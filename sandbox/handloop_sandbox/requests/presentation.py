@@ -1,7 +1,7 @@
 """
-The form in which stored objects are sent: whole, as rows of a table, or as metadata only.
+The forms in which stored objects are sent: complete (plain), as rows of a table, or only their metadata.
 
-In the plain form, lists and watch events are assembled from bytes that were encoded when each object was
+In the plain form, lists and watch events are assembled from bytes that were encoded when the objects were
 stored.
 """
 
@@ -25,20 +25,24 @@ Parts = tuple[bytes, ...]
 
 
 class Presentation(Protocol):
-    """One form of answers about one resource. Ages in tables are relative to now (in unix seconds)."""
+    """Encodes answers about one resource in one form. Ages in tables are relative to now (Unix seconds)."""
 
     def one(self, stored: Stored, now: float) -> Parts:
         """Return the JSON of an object."""
 
     def many(self, items: Sequence[Stored], metadata: Mapping[str, Any], now: float) -> Parts:
-        """Return the JSON of a list with its ListMeta."""
+        """Return the JSON of a list. metadata is its ListMeta."""
 
     def watched(self, stored: Stored, now: float, *, first: bool) -> bytes:
-        """Return the JSON of a watch event's object; first is true for the first event in a stream."""
+        """Return the JSON of a watch event's object. first is true for the first event in a stream."""
 
 
 def presentation(form: Form, resource: ServedResource, *, include: str = "Metadata") -> Presentation:
-    """Return the presentation of a resource in a form; include is the value of includeObject for a Table."""
+    """
+    Return the presentation of a resource in a form.
+
+    Args: include is the includeObject parameter of a request for a Table.
+    """
     match form.shape:
         case AnswerShape.TABLE:
             return _Tables(form, resource, include)
@@ -48,7 +52,7 @@ def presentation(form: Form, resource: ServedResource, *, include: str = "Metada
 
 
 class _Plain:
-    """The plain form: the served version's kind and apiVersion (head), then the stored bytes (tail)."""
+    """The plain form: the kind and apiVersion of the served version (head), then the stored bytes (tail)."""
 
     def __init__(self, form: Form, resource: ServedResource) -> None:
         self._form = form
@@ -176,9 +180,9 @@ def served(resource: ServedResource, stored: Stored) -> Stored:
 
 def all_served(resource: ServedResource, items: Sequence[Stored]) -> Sequence[Stored]:
     """
-    Return stored objects for selectors to evaluate, converted in one call if a webhook converts them.
+    Return stored objects for selectors to evaluate. If a webhook converts them, it converts all at once.
 
-    Raises: ConversionNeededError, ConversionFailedError.
+    Raises: ConversionNeededError if the webhook must be called first, or ConversionFailedError if it failed.
     """
     conversion = resource.conversion
     return items if conversion is None else _converted(resource, conversion, items)

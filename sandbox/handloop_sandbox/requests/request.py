@@ -1,4 +1,4 @@
-"""A request, its answer, and the data and settings that the core receives from outside."""
+"""Requests, their answers, and the data and settings that are needed to carry them out."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from handloop_sandbox.storage.watches import Subscription
 from handloop_sandbox.wire.query import EMPTY_QUERY, Query
 
 Headers = tuple[tuple[str, str], ...]
-# defaultGzipThresholdBytes of apiserver pkg/endpoints/handlers/responsewriters/writers.go
+# defaultGzipThresholdBytes in apiserver's pkg/endpoints/handlers/responsewriters/writers.go
 _PLAIN_BYTES: Final = 128 * 1024
 _NO_EXTRA: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType({})
 _NO_FIELDS: Final[Mapping[str, str]] = MappingProxyType({})
@@ -23,8 +23,8 @@ class Request(NamedTuple):
     """
     One HTTP request.
 
-    path has no query and is still percent-encoded; header names are lower-case. If a header is repeated and
-    several of its values count, they are separated by newlines.
+    path does not include the query, and is still percent-encoded. Header names are in lower case. The values
+    of a repeated header are separated by newlines if more than one value counts.
     """
 
     method: str
@@ -35,7 +35,11 @@ class Request(NamedTuple):
 
 
 class Response(NamedTuple):
-    """An answer. The parts of its body are joined only when they are written, to avoid copying long lists."""
+    """
+    An answer to a request.
+
+    The parts of its body are joined only when they are written, so that long lists are not copied.
+    """
 
     status: int
     headers: Headers
@@ -73,14 +77,14 @@ class Response(NamedTuple):
 
 
 class WatchResponse(NamedTuple):
-    """A stream of watch events: 200, these headers, and then the lines of the subscription."""
+    """A stream of watch events: the status 200, these headers, and then the subscription's lines."""
 
     headers: Headers
     subscription: Subscription
 
 
 class User(NamedTuple):
-    """The sender of a request. extra holds more attributes by name, for webhooks and rules."""
+    """The sender of a request. extra maps names to further attributes, for webhooks and rules."""
 
     name: str
     groups: tuple[str, ...] = ()
@@ -96,11 +100,11 @@ class User(NamedTuple):
 
 class Context(NamedTuple):
     """
-    What the core needs from outside: time, randomness, keys, and settings.
+    The time, the randomness, the keys and the settings that are needed to carry out a request.
 
-    now is unix seconds. random and new_uid are the only sources of randomness, so a run is a function of
-    their seed. signing_key signs tokens, sharded_list_and_watch is a feature gate, users are keyed by their
-    tokens. With account_admission, pods run as service accounts, which must exist.
+    now is in Unix seconds. random and new_uid are the only sources of randomness, so that the same seed
+    produces the same run. signing_key signs tokens. sharded_list_and_watch is a feature gate. users maps
+    tokens to users. If account_admission is true, pods run as service accounts, which must exist.
     """
 
     now: float
@@ -114,7 +118,7 @@ class Context(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """The answer to a request and its changes, which the store commits."""
+    """The answer to a request, and the changes that the store must commit."""
 
     response: Response | WatchResponse
     changes: tuple[Change, ...] = ()

@@ -1,5 +1,7 @@
 """
-Routes: a path names one of the server's documents, or a resource with its namespace, object and subresource.
+Parses request paths.
+
+A path names either a resource (with its namespace, object and subresource) or one of the server's documents.
 
 Follows: apiserver pkg/endpoints/request/requestinfo.go.
 """
@@ -27,7 +29,7 @@ _OBJECT_VERBS: Final = {
 
 
 class ResourcePath(NamedTuple):
-    """The parts of a resource path; watching is true for the deprecated `/watch/` paths."""
+    """The parts of a resource's path. watching is true for the deprecated `/watch/` paths."""
 
     group: str
     version: str
@@ -39,7 +41,7 @@ class ResourcePath(NamedTuple):
     watching: bool = False
 
     def verb(self, method: str) -> str:
-        """Return the RBAC verb of a request with that HTTP method."""
+        """Return the RBAC verb of a request for this path with the given HTTP method."""
         verbs = _OBJECT_VERBS if self.name else _COLLECTION_VERBS
         verb = verbs.get(method, {"PUT": "update", "PATCH": "patch"}.get(method, ""))
         return "watch" if self.watching and verb in ("list", "get") else verb
@@ -66,8 +68,8 @@ def find(catalog: Catalog, path: ResourcePath, method: str) -> ServedResource:
     """
     Return the resource at a path.
 
-    Raises: StatusError 404 or 405, PageNotFoundError. Built-in groups send refusals as JSON, others as plain
-    text.
+    Raises: StatusError 404 or 405 (sent as JSON) if a request for a built-in group is refused, or
+    PageNotFoundError (sent as plain text) for other groups.
     """
     resource = catalog.find(path.group, path.version, path.plural)
     if resource is None:
@@ -78,7 +80,7 @@ def find(catalog: Catalog, path: ResourcePath, method: str) -> ServedResource:
 
 
 def is_built_in_group(catalog: Catalog, group: str) -> bool:
-    """Return whether a group exists without any CRD."""
+    """Return whether an API group contains built-in kinds."""
     return any(
         not resource.custom
         for version in catalog.versions(group)

@@ -1,8 +1,8 @@
 """
-The parameter `shardSelector`, which selects objects whose UID or namespace hashes into a range.
+The parameter `shardSelector`, which selects objects by a hash of their UID or namespace.
 
-It has an effect only if the feature gate ShardedListAndWatch is on; otherwise even invalid values are
-ignored.
+The parameter has an effect only if the feature gate ShardedListAndWatch is on. Otherwise even invalid values
+are ignored.
 Follows: apiserver 0.36.3 pkg/sharding/parser.go, apimachinery pkg/sharding/selector.go,
 pkg/storage/selection_predicate.go (SetShardInfoOnList).
 """
@@ -37,7 +37,7 @@ _END: Final = f"0x{HASHES:x}"
 _DIGITS: Final = 16
 _ARGUMENTS: Final = 3
 _ONLY: Final = "expected shardRange() call or || operator"
-# These are cel-go's numbers for expression kinds, its operator names, and Go's type names.
+# cel-go's numbers for expression kinds, cel-go's operator names, and Go's type names
 _KINDS: Final = {Call: 1, Index: 1, Name: 3, ListNode: 4, Literal: 5, MapNode: 6, Select: 7}
 _OPERATORS: Final = {"!": "!_", "negate": "-_", "?:": "_?_:_", "in": "@in"}
 _TYPES: Final = {bool: "bool", int: "int64", float: "float64", type(None): "structpb.NullValue"}
@@ -45,13 +45,13 @@ _TYPES: Final = {bool: "bool", int: "int64", float: "float64", type(None): "stru
 
 @dataclass(frozen=True, slots=True)
 class ShardSelector:
-    """The hash ranges that were requested for one field, as written, including overlaps and repetitions."""
+    """The hash ranges that a request selects for one field, as written. They can overlap and repeat."""
 
     field: ShardField
     ranges: tuple[ShardRange, ...]
 
     def matches(self, obj: Object) -> bool:
-        """Return whether an object is selected. A cluster-scoped one has the namespace ""."""
+        """Return whether an object is selected. The namespace of a cluster-scoped object is ""."""
         value = fnv1a_64(obj["metadata"].get(self.field.rpartition(".")[2], ""))
         return any(start <= value < end for start, end in self.ranges)
 
@@ -61,11 +61,10 @@ class ShardSelector:
 
 def shard_selector(call: RequestCall) -> ShardSelector | None:
     """
-    Return the shardSelector of a request for several objects, or None if it selects everything or the gate is
-    off.
+    Return the shardSelector of a request, or None if the parameter is missing or the feature gate is off.
 
-    Raises: StatusError 500 with a real server's text. It is not 400, because a server does not classify the
-    error.
+    Raises: StatusError 500, with a real server's text, if the parameter is invalid. The code is not 400,
+    because a real server does not classify this error.
     """
     text = call.request.query.get("shardSelector")
     if not text or not call.context.sharded_list_and_watch:
@@ -79,7 +78,7 @@ def shard_selector(call: RequestCall) -> ShardSelector | None:
 
 
 def shard_info(call: RequestCall) -> dict[str, Any]:
-    """Return the shardInfo of a ListMeta. Only lists of complete objects of a built-in kind have it."""
+    """Return the shardInfo of a ListMeta. Only lists of complete objects of built-in kinds have it."""
     selector = None if call.resource.custom or call.form.shape else shard_selector(call)
     return {} if selector is None else {"shardInfo": {"selector": str(selector)}}
 
@@ -139,7 +138,7 @@ def _path(node: Node) -> str:
 
 
 def _hash(node: Node, name: str) -> str:
-    """Return the text of a hash, whose only valid form is 0x and 16 lower-case digits, or 2**64."""
+    """Return the text of a hash, which must be 0x and 16 lower-case hexadecimal digits, or _END (2**64)."""
     if not isinstance(node, Literal):
         kind = _KINDS[type(node)]
         raise SelectorError(f"{name} must be a string literal (e.g. '0xff'), got expression kind {kind}")

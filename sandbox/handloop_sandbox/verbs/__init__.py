@@ -1,5 +1,5 @@
 """
-What the requests do: create, update, patch, delete, read, watch, and the subresources.
+Carries out requests: create, update, patch, delete, read and watch, and the subresources.
 
-A verb receives a Call and returns a Response; its changes are kept in the Call until they are committed.
+A verb receives a Call and returns a Response. The Call collects the verb's changes until they are committed.
 """

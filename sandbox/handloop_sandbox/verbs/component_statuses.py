@@ -1,5 +1,7 @@
 """
-ComponentStatuses: the health of the control plane's parts. They are not stored, and are always healthy here.
+ComponentStatuses, which report the health of the control plane's components.
+
+They are not stored. In the sandbox, all components are healthy.
 
 Follows: kubernetes pkg/registry/core/componentstatus/rest.go.
 """
@@ -27,7 +29,7 @@ def _all(call: Call) -> Iterator[Object]:
 
 
 def get_status(call: Call) -> Response:
-    """One component. Raises: StatusError 404."""
+    """Answer 200 with one component. Raises: StatusError 404 if it does not exist."""
     found = next((obj for obj in _all(call) if obj["metadata"]["name"] == call.name), None)
     if found is None:
         details = {"name": call.name, "kind": "componentstatus"}
@@ -37,7 +39,7 @@ def get_status(call: Call) -> Response:
 
 
 def list_statuses(call: Call) -> Response:
-    """Return all components that match the selectors."""
+    """Answer 200 with all components that match the selectors."""
     matches = predicate(call, list_options(call.request.query, watch=False))
     items = [Stored(obj, 0) for obj in _all(call) if matches is None or matches(obj)]
     return Response(200, call.headers(), call.presentation().many(items, {}, call.context.now))

@@ -1,8 +1,8 @@
 """
-POST: a new object.
+POST: creates an object.
 
-`create` decodes the body. `store_new` completes, validates and stores the object; a PUT, an apply and a
-controller use it as well.
+`create` decodes the body. `store_new` completes, validates and stores the object. PUTs, applies and
+controllers that create objects use `store_new`, too.
 Follows: apiserver pkg/endpoints/handlers/create.go, pkg/registry/generic/registry/store.go (Create),
 plugin/pkg/admission/namespace/lifecycle.
 """
@@ -34,7 +34,7 @@ from handloop_sandbox.wire.status import (
 )
 
 _LARGEST = 1_572_864 - 512
-"""The largest value that etcd accepts, minus the object's key and the start of its JSON."""
+"""The size of the largest value that etcd accepts, minus the object's key and the start of its JSON."""
 _NAMESPACES = GroupResource("", "namespaces")
 
 
@@ -54,7 +54,7 @@ def store_new(call: Call, obj: Object, options: WriteOptions, *, applied: bool =
     """
     Complete, validate and store a new object that already has its defaults.
 
-    Args: applied means that its managedFields are already final (server-side apply).
+    Args: applied is true if the object's managedFields are already final (server-side apply).
     """
     check_namespace(call, obj["metadata"].get("name", ""))
     _check_definition(call, obj["metadata"].get("name", ""))
@@ -82,13 +82,13 @@ def store_new(call: Call, obj: Object, options: WriteOptions, *, applied: bool =
 
 
 def check_size(call: Call, stored: Stored, options: WriteOptions) -> None:
-    """Refuse (500) a custom resource too large for etcd; other kinds take less space than their JSON."""
+    """Refuse (500) a custom resource that is too large for etcd. Built-in kinds need less than JSON does."""
     if call.resource.custom and not options.dry_run and len(stored.tail) > _LARGEST:
         raise internal_error("etcdserver: request is too large")
 
 
 def report_strict(call: Call, strict: list[str], options: WriteOptions) -> None:
-    """Refuse the request because of strict decoding errors, warn about them, or ignore them."""
+    """Refuse a request with strict decoding errors, warn about them, or ignore them, as requested."""
     if not strict or options.field_validation == "Ignore":
         return
     if options.field_validation == "Strict":
@@ -108,7 +108,7 @@ def check_version(call: Call, obj: Object) -> None:
 
 
 def in_request_namespace(call: Call, obj: Object) -> Object:
-    """Return the object in the path's namespace. A different namespace in the body is refused (400)."""
+    """Return the object with the path's namespace. Refuse (400) a different namespace in the body."""
     given = obj["metadata"].get("namespace", "")
     if not call.resource.namespaced:
         kept = {key: value for key, value in obj["metadata"].items() if key != "namespace"}
@@ -121,7 +121,7 @@ def in_request_namespace(call: Call, obj: Object) -> Object:
 
 
 def check_namespace(call: Call, name: str) -> None:
-    """Refuse to create in a namespace that is missing (404) or being deleted (403)."""
+    """Refuse to create an object in a namespace that is missing (404) or being deleted (403)."""
     if not call.resource.namespaced:
         return
     namespace = call.state.get(_NAMESPACES, "", call.namespace)
@@ -134,7 +134,7 @@ def check_namespace(call: Call, name: str) -> None:
 
 
 def named(call: Call, obj: Object) -> Object:
-    """Return the object with a name. If it has none, one is generated from its generateName."""
+    """Return the object with a name. If it does not have one, generate one from generateName."""
     given = obj["metadata"]
     if given.get("name") or not given.get("generateName"):
         return obj
@@ -161,7 +161,7 @@ def check(call: Call, obj: Object) -> None:
 
 
 def wrong_kind(call: Call, obj: Object) -> StatusError:
-    """Return the refusal of a custom resource that names another kind."""
+    """Return the error for a custom resource that names another kind."""
     from_kind = object_rules.kind_cause(obj["kind"], call.resource.kind)
     return invalid_kind(call.resource.group, obj["kind"], obj["metadata"].get("name", ""), [from_kind])
 

@@ -1,5 +1,5 @@
 """
-DELETE of one object or of a collection.
+DELETE: deletes one object or a collection.
 
 Follows: apiserver pkg/registry/rest/delete.go (BeforeDelete), pkg/registry/generic/registry/store.go (Delete,
 deletionFinalizersForGarbageCollection, DeleteCollection), kubernetes registries of namespaces and pods.
@@ -29,7 +29,7 @@ from handloop_sandbox.wire.status import StatusError, failure, forbidden, not_fo
 _ORPHAN: Final = "orphan"
 _FOREGROUND: Final = "foregroundDeletion"
 _PROTECTED_NAMESPACES: Final = ("default", "kube-system", "kube-public")
-# A DELETE of these kinds returns the object (ReturnDeletedObject).
+# The kinds for which a DELETE returns the object (ReturnDeletedObject).
 _RETURNED: Final = frozenset(
     {
         "persistentvolumeclaims",
@@ -42,12 +42,12 @@ _RETURNED: Final = frozenset(
     }
 )
 _DEFAULT_GRACE: Final = 30
-# These kinds leave their dependents behind by default.
+# The kinds whose dependents remain by default when the owner is deleted.
 _ORPHANING: Final = (GroupResource("batch", "jobs"), GroupResource("", "replicationcontrollers"))
 
 
 def delete(call: Call) -> Response:
-    """Answer 200: with a Status if the object is gone, or with the object if it still waits for deletion."""
+    """Answer 200 with the object if it still exists or its kind is in _RETURNED, or else with a Status."""
     body = bodies.read_options(call.request.body, call.request.headers.get("content-type", ""))
     options = delete_options(call.request.query, body)
     before = call.read()
@@ -79,7 +79,7 @@ def delete_collection(call: Call) -> Response:
 
 
 def remove(call: Call, transaction: Transaction, before: Stored, options: DeleteOptions) -> Stored | None:
-    """Delete an object, or mark it as being deleted. Returns: the marked object, or None if it is gone."""
+    """Delete an object, or mark it for deletion. Return the object for the answer, or None for a Status."""
     obj = served_object(call.resource, before)
     _check_preconditions(call, obj, options)
     if call.resource.kind == "Namespace" and not call.resource.custom:
@@ -111,7 +111,7 @@ def _gone(call: Call, transaction: Transaction, metadata: Object) -> Stored:
 
 
 def _marked(call: Call, obj: Object, grace: int) -> Object:
-    """Return the object with its deletion time; the first mark increments the generation."""
+    """Return the object with its deletion time. Setting it for the first time increments the generation."""
     metadata = obj["metadata"]
     first = not metadata.get("deletionTimestamp")
     generation = metadata.get("generation", 0)
@@ -130,13 +130,13 @@ def _began(metadata: Object) -> float:
 
 
 def _keeps(metadata: Object, finalizers: list[str], grace: int) -> bool:
-    """Return whether another DELETE would change nothing. A grace period can only get shorter."""
+    """Return whether another DELETE changes nothing. A DELETE can only shorten the grace period."""
     same = finalizers == (metadata.get("finalizers") or [])
     return same and grace >= (metadata.get("deletionGracePeriodSeconds") or 0)
 
 
 def _finalizers(call: Call, obj: Object, options: DeleteOptions) -> list[str]:
-    """Return the object's finalizers after applying the propagation policy, which may add or remove some."""
+    """Return the object's finalizers, as changed by the propagation policy."""
     present = obj["metadata"].get("finalizers") or []
     orphan = options.orphan if options.orphan is not None else options.propagation == "Orphan"
     foreground = options.propagation == "Foreground"
@@ -151,7 +151,7 @@ def _finalizers(call: Call, obj: Object, options: DeleteOptions) -> list[str]:
 
 
 def _grace_seconds(call: Call, obj: Object, options: DeleteOptions) -> int:
-    """Return the grace period. Only pods that are bound to a node have one."""
+    """Return the grace period in seconds, which is 0 except for unfinished pods on a node."""
     if call.resource.group_resource != PODS:
         return 0
     metadata, spec, status = obj["metadata"], obj.get("spec") or {}, obj.get("status") or {}

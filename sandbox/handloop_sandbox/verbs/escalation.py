@@ -1,8 +1,9 @@
 """
-Privilege escalation: a role or binding may not grant permissions that its author lacks.
+Prevents privilege escalation: a role or binding must not grant permissions that its author lacks.
 
-The author of a role needs every permission in it, or the verb `escalate`. The author of a binding needs every
-permission of its role, or the verb `bind`. Only a user with all rights may write an aggregationRule.
+The author of a role needs all permissions in the role, or the verb `escalate`. The author of a binding needs
+all permissions in the bound role, or the verb `bind`. Only a user with all rights may write an
+aggregationRule.
 Follows: kubernetes pkg/registry/rbac/{escalation_check,role/policybased,rolebinding/policybased}.go,
 pkg/registry/rbac/validation/{rule,policy_compact}.go.
 """
@@ -53,7 +54,7 @@ def check(call: Call, obj: Object, old: Object | None) -> None:
 
 
 def _only_for_collector(obj: Object, old: Object | None) -> bool:
-    """Return whether a write changes only what the garbage collector changes: owners and finalizers."""
+    """Return whether a write changes only owners and finalizers, as the garbage collector does."""
     return old is not None and shallow_metadata(obj, **_FOR_COLLECTOR) == shallow_metadata(
         old, **_FOR_COLLECTOR
     )
@@ -80,7 +81,7 @@ def _check_binding(call: Call, obj: Object) -> None:
         return
     rules = role_rules(call.state, reference, call.namespace)
     if rules is None:
-        raise not_found(call.resource, name)  # a real server also names the request's resource here
+        raise not_found(call.resource, name)  # as on a real server, the error names the binding's resource
     _check_rules(call, obj, rules)
 
 
@@ -96,7 +97,7 @@ def _check_rules(call: Call, obj: Object, rules: Sequence[Rule]) -> None:
 
 
 def _unresolved(call: Call) -> str:
-    """Return the part of a refusal's message that is about the user's bindings to missing roles."""
+    """Return the part of the error message that concerns the user's bindings to missing roles."""
     found = grants(call.state, call.context.user, call.namespace)
     texts = [f"{call.resource.qualified} {quoted(name)} not found" for name, rules in found if rules is None]
     told = f"[{', '.join(texts)}]" if len(texts) > 1 else "".join(texts)
@@ -112,7 +113,7 @@ _Permission = Attributes | PathAttributes
 
 
 def _uncovered(held: Sequence[Rule], rules: Iterable[Rule]) -> list[_Permission]:
-    """Return the individual permissions in rules that no held rule grants."""
+    """Split rules into single permissions, and return those that are not granted by the user's own rules."""
     return [one for rule in rules for one in _single(rule) if not any(_gives(own, one) for own in held)]
 
 
@@ -136,7 +137,7 @@ def _gives(rule: Rule, wanted: _Permission) -> bool:
 
 
 def _compact(permissions: Iterable[_Permission]) -> Iterator[str]:
-    """Return permissions as Go prints them: one rule for each path, and one for all verbs on a resource."""
+    """Yield permissions as Go prints them: a rule for each path, and a rule for all verbs on a resource."""
     verbs: dict[str, list[str]] = {}
     for one in permissions:
         if isinstance(one, PathAttributes):

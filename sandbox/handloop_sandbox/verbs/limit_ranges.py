@@ -1,5 +1,5 @@
 """
-LimitRanges: the defaults for a new pod's containers, and the bounds for containers, pods and claims.
+LimitRange admission: sets defaults for containers, and checks the bounds of containers, pods and claims.
 
 Follows: kubernetes plugin/pkg/admission/limitranger.
 """
@@ -24,7 +24,7 @@ _CONTAINERS: Final = {"containers": "container", "initContainers": "init contain
 
 
 def with_defaults(call: Call, pod: Object) -> Object:
-    """Return a new pod with the namespace's default requests and limits, listed in an annotation."""
+    """Return a new pod with the namespace's default requests and limits. An annotation lists them."""
     for item in _items(call, "Container"):
         defaults = Resources(item.get("defaultRequest") or {}, item.get("default") or {})
         told: list[str] = []
@@ -59,7 +59,7 @@ def _completed(container: Object, defaults: Resources, noun: str, told: list[str
 
 
 def check(call: Call, obj: Object, old: Object | None = None) -> None:
-    """Refuse (403) a new pod or a claim that exceeds the bounds of its namespace."""
+    """Refuse (403) a new pod or a claim that is outside the bounds of its namespace's LimitRanges."""
     problems: list[str] = []
     if call.path.subresource or (old is not None and call.collection == PODS):
         return
@@ -119,7 +119,7 @@ def _ratio(told: str, name: str, bound: str, own: Resources) -> Iterator[str]:
 
 
 def _claim_problems(item: Object, requests: Amounts) -> Iterator[str]:
-    """Yield the complaints about a claim, which has only requests."""
+    """Yield what is wrong with a claim's requests. Its limits are not checked."""
     for member, word, sign in (("min", "minimum", 1), ("max", "maximum", -1)):
         for name, bound in _sorted(item.get(member)):
             told = f"{word} {name} usage per {item['type']} is {bound}"

@@ -1,5 +1,5 @@
 """
-Object metadata: the fields that the server sets, the ones it preserves, and the ones it refuses.
+Object metadata: the fields that the server sets, those that it preserves, and the rules for the others.
 
 Follows: apiserver pkg/registry/rest (BeforeCreate, BeforeUpdate), apimachinery pkg/api/validation
 (objectmeta.go).
@@ -17,7 +17,7 @@ from handloop_sandbox.wire.causes import forbidden_field, invalid_value, require
 from handloop_sandbox.wire.status import Cause
 
 NameRule = Callable[[str, bool], list[str]]
-"""(name, whether the name is only a prefix) -> complaints."""
+"""(name, whether the name is only a prefix) -> what is wrong with the name."""
 
 _MAX_ANNOTATIONS: Final = 256 * 1024
 _STANDARD_FINALIZERS: Final = ("orphan", "foregroundDeletion", "kubernetes")
@@ -39,12 +39,12 @@ _SYSTEM_FIELDS: Final = (
 
 
 def subdomain_rule(name: str, prefix: bool) -> list[str]:  # noqa: FBT001 - the shape of NameRule
-    """Apply the rule of most kinds: an RFC 1123 subdomain; a prefix may end with a dash."""
+    """Apply the name rule of most kinds: an RFC 1123 subdomain, where a prefix may end with a dash."""
     return names.dns_1123_subdomain(f"{name[:-1]}a" if prefix and name.endswith("-") else name)
 
 
 def without_system_fields(obj: Object) -> Object:
-    """Return a POST's object without the fields that only the server sets. A PUT that creates keeps them."""
+    """Return a POST's object without fields that only the server sets. PUTs that create keep these fields."""
     return {
         **obj,
         "metadata": {key: obj["metadata"][key] for key in obj["metadata"] if key not in _SYSTEM_FIELDS},
@@ -52,7 +52,7 @@ def without_system_fields(obj: Object) -> Object:
 
 
 def for_create(obj: Object, context: Context, *, with_generation: bool) -> Object:
-    """Return a new object with the server's metadata. Kinds without a generation keep the client's."""
+    """Return a new object with the server's metadata. Kinds without generations keep the client's value."""
     metadata = {key: value for key, value in obj["metadata"].items() if key != "resourceVersion"}
     metadata["uid"] = context.new_uid()
     if with_generation:
@@ -62,7 +62,7 @@ def for_create(obj: Object, context: Context, *, with_generation: bool) -> Objec
 
 
 def for_update(obj: Object, old: Object) -> Object:
-    """Return a changed object. Metadata that a client may omit or must not change comes from the old one."""
+    """Return a changed object, with the old values of metadata that clients can omit or must not change."""
     metadata, before = dict(obj["metadata"]), old["metadata"]
     for key in ("uid", "creationTimestamp", "generation"):
         if key in before and (key != "uid" or not metadata.get("uid")):
@@ -77,7 +77,7 @@ def for_update(obj: Object, old: Object) -> Object:
 
 
 def validate(metadata: Mapping[str, Any], rule: NameRule) -> list[Cause]:
-    """Return everything that is wrong with the metadata of a new object."""
+    """Return the errors in the metadata of a new object."""
     causes = []
     prefix, name = metadata.get("generateName", ""), metadata.get("name", "")
     if prefix:
@@ -90,7 +90,7 @@ def validate(metadata: Mapping[str, Any], rule: NameRule) -> list[Cause]:
 
 
 def validate_embedded(metadata: Mapping[str, Any]) -> list[Cause]:
-    """Return everything that is wrong with the metadata of an embedded resource, which needs no name."""
+    """Return the errors in the metadata of an embedded resource, whose name is optional."""
 
     def rule(name: str, _: bool) -> list[str]:  # noqa: FBT001 - the shape of NameRule
         return names.path_segment(name)
@@ -102,7 +102,7 @@ def validate_embedded(metadata: Mapping[str, Any]) -> list[Cause]:
 
 
 def validate_update(new: Mapping[str, Any], old: Mapping[str, Any]) -> list[Cause]:
-    """Return everything that is wrong with an update's metadata."""
+    """Return the errors in the metadata of an updated object."""
     causes = _no_new_finalizers(new, old)
     causes += [
         invalid_value(f"metadata.{key}", new.get(key), "field is immutable")
@@ -152,7 +152,7 @@ def _finalizers(finalizers: list[str]) -> list[Cause]:
 
 
 def more_about_finalizers(metadata: Mapping[str, Any], *, is_update: bool) -> list[Cause]:
-    """Return the complaints about finalizers without a domain (for most built-in kinds and all updates)."""
+    """Return the errors in finalizers that validate() and validate_update() do not report."""
     finalizers = metadata.get("finalizers") or []
     text = "name is neither a standard finalizer name nor is it fully qualified"
     causes = _finalizers(finalizers) if is_update else []
@@ -164,7 +164,7 @@ def more_about_finalizers(metadata: Mapping[str, Any], *, is_update: bool) -> li
 
 
 def finalizer_warnings(metadata: Mapping[str, Any], old: Mapping[str, Any] | None = None) -> list[str]:
-    """Return the warnings about new finalizers without a domain. If old is None, the object is new."""
+    """Return a warning for each new finalizer without a domain. If old is None, the object is new."""
     before = (old or {}).get("finalizers") or ()
     return [
         f'metadata.finalizers: "{finalizer}": prefer a domain-qualified finalizer name '

@@ -1,6 +1,8 @@
 """
-The rules of an object: defaults, metadata, the schema of a custom resource, the validation of a built-in
-kind.
+Sets the defaults of objects, and validates the objects.
+
+Custom resources are validated by their schema, and built-in kinds by their own rules. The metadata of both
+is validated, too.
 
 Follows: apiextensions pkg/registry/customresource/validator.go, kubernetes pkg/registry strategies.
 """
@@ -37,7 +39,7 @@ _BLOCKING: Final = (
     "FieldValueTypeInvalid",
 )
 _ANY_FINALIZER: Final = ("customresourcedefinitions", "events", "leases", "poddisruptionbudgets")
-"""Built-in kinds whose finalizers do not need a domain."""
+"""The built-in kinds whose finalizers do not need a domain."""
 _HOOKS: Final = "admissionregistration.k8s.io"
 _NO_WEBHOOKS: Final = ("the sandbox does not call webhooks",)
 _NO_POLICIES: Final = ("the sandbox does not evaluate admission policies",)
@@ -62,11 +64,11 @@ _NOT_CHECKED: Final = (
 
 
 _METADATA_LAST = frozenset({("", "events"), ("events.k8s.io", "events"), ("policy", "poddisruptionbudgets")})
-"""The kinds whose metadata is checked only if their own rules are satisfied."""
+"""The kinds whose metadata errors are reported only if the kind's own rules are satisfied."""
 
 
 def defaulted(resource: ServedResource, obj: Object, *, keep_nulls: bool = False) -> Object:
-    """Return the object with the defaults of its kind. For keep_nulls, see structural.default."""
+    """Return the object with the defaults of its kind. structural.default explains keep_nulls."""
     if resource.custom:
         return structural.default(resource.schema, obj, keep_nulls=keep_nulls)
     if resource.kind == "Secret" and obj.get("stringData"):
@@ -82,7 +84,7 @@ def _with_string_data(secret: Object) -> Object:
 
 
 def validate_new(resource: ServedResource, obj: Object) -> list[Cause]:
-    """Return the complaints about a new object."""
+    """Return the errors in a new object."""
     if not resource.custom:
         causes = metadata.validate(obj["metadata"], validation.name_rule(resource))
         causes += _finalizers(resource, obj, is_update=False)
@@ -93,7 +95,7 @@ def validate_new(resource: ServedResource, obj: Object) -> list[Cause]:
 
 
 def validate_update(resource: ServedResource, obj: Object, old: Object, subresource: str = "") -> Verdict:
-    """Return the complaints about a changed object. Those about metadata occur twice, as on a real server."""
+    """Return the errors in a changed object. Some metadata errors occur twice, as on a real server."""
     about_metadata = metadata.validate_update(obj["metadata"], old["metadata"])
     if not resource.custom:
         causes = about_metadata + validation.validate(resource, obj, old, subresource)
@@ -110,7 +112,11 @@ def validate_update(resource: ServedResource, obj: Object, old: Object, subresou
 
 
 def notices(resource: ServedResource, obj: Object, old: Object | None = None) -> list[str]:
-    """Return a kind's warnings, and those about ignored features. If old is None, the object is new."""
+    """
+    Return the warnings about an object, and about features that the sandbox ignores.
+
+    Args: old is None if the object is new.
+    """
     if resource.group_resource in pod_warnings.KINDS:
         return list(pod_warnings.pod_notices(resource.group_resource, obj, old))
     about = _NOTICES.get(resource.group_resource)
@@ -131,12 +137,12 @@ def _finalizers(resource: ServedResource, obj: Object, *, is_update: bool) -> li
 
 
 def kind_cause(given: str, expected: str) -> Cause:
-    """Return the complaint about a custom resource of the wrong kind."""
+    """Return the error for a custom resource of the wrong kind."""
     return invalid_value("kind", given, f"must be {expected}")
 
 
 def _immutable(causes: list[Cause]) -> list[Cause]:
-    # The generic update checks metadata before the strategy checks it again.
+    # The generic update reports these errors before the kind's strategy reports them again.
     return [cause for cause in causes if cause.message.endswith("field is immutable") or _adds(cause)]
 
 
@@ -166,7 +172,7 @@ def _embedded_causes(schema: Schema, obj: Object) -> list[Cause]:
 
 
 def list_causes(resource: ServedResource, obj: Object) -> list[Cause]:
-    """Return the complaints about duplicates in sets and maps, which are reported in addition to others."""
+    """Return the errors about duplicates in sets and maps, which are reported in addition to others."""
     return [] if resource.schema is None else schema.validate_lists(resource.schema, obj)
 
 
@@ -185,9 +191,9 @@ def _status_causes(resource: ServedResource, obj: Object, old: Object) -> list[C
 
 def _with_rules(resource: ServedResource, obj: Object, old: Object | None, causes: list[Cause]) -> Verdict:
     """
-    Return the causes plus those from the schema's expressions.
+    Return the given errors, and those from the schema's validation rules.
 
-    The expressions are evaluated only on mostly valid objects.
+    The rules are not evaluated if the object has certain errors, such as a missing field.
     """
     if resource.schema is None or not has_rules(resource):
         return Verdict(causes, [])
@@ -211,13 +217,13 @@ def _has_rules(node: Schema) -> bool:
 
 
 def scale_spec_causes(resource: ServedResource, obj: Object) -> list[Cause]:
-    """Return the complaints about the replicas that are set through a custom resource's /scale."""
+    """Return the errors in the number of replicas that a custom resource's /scale can set."""
     paths = resource.scale_paths
     return [] if paths is None else _replica_causes(obj, paths.spec_replicas)
 
 
 def scale_status_causes(resource: ServedResource, obj: Object) -> list[Cause]:
-    """Return the complaints about the replicas and the selector that a custom resource's /scale shows."""
+    """Return the errors in the actual number of replicas and the selector in a custom resource's /scale."""
     paths = resource.scale_paths
     if paths is None:
         return []
@@ -244,7 +250,11 @@ def _replica_causes(obj: Object, path: str) -> list[Cause]:
 
 
 def nested(obj: Mapping[str, Any], path: str, expected: type, go_type: str) -> tuple[Any, str]:
-    """Return the value at a path such as `.spec.replicas`, or None, plus Go's complaint about its type."""
+    """
+    Return the value at a path such as `.spec.replicas` (or None if it is missing), and "".
+
+    If a value on the path has the wrong type, return None and Go's error message.
+    """
     parts = path.removeprefix(".").split(".")
     node: Any = obj
     for index, part in enumerate(parts):

@@ -1,8 +1,8 @@
 """
 PATCH: merge, JSON and strategic patches, and server-side apply.
 
-The result of a strategic patch is built from decoded values, and the results of the others are decoded from
-JSON, so their error messages are worded differently (`restoring`).
+The result of a strategic patch is built from decoded values, but the results of other patches are decoded
+from JSON. Therefore, their error messages are worded differently (`restoring`).
 Follows: apiserver pkg/endpoints/handlers/patch.go, apimachinery pkg/runtime/converter.go (FromUnstructured).
 """
 
@@ -45,7 +45,7 @@ _CONVERTING: Final = "error converting YAML to JSON: "
 
 
 def patch(call: Call) -> Response:
-    """Answer 200 with the object as stored, or 201 if apply created it."""
+    """Answer 200 with the object as stored, or 201 if an apply created it."""
     kind = patch_type(call)
     options = write_options(call.request.query, "PatchOptions", apply=kind == APPLY)
     replaced = _apply(call, options) if kind == APPLY else _patch(call, kind, options)
@@ -53,7 +53,7 @@ def patch(call: Call) -> Response:
 
 
 def patch_type(call: Call) -> str:
-    """Return the type of the patch in the body. Raises: StatusError 415."""
+    """Return the media type of a patch. Raises: StatusError 415 if it is not supported."""
     given = call.request.headers.get("content-type", "").partition(";")[0].strip().lower()
     types = patch_types(custom=call.resource.custom)
     if given in types:
@@ -67,7 +67,7 @@ def patched(current: Object, body: bytes, kind: str, schema: Any) -> Object:
     """
     Return an object with a patch applied, as plain JSON.
 
-    Raises: StatusError 400, 415, 422 or 500 with the texts of a real server.
+    Raises: StatusError 400, 415, 422 or 500, worded as on a real server, if the patch cannot be applied.
     """
     value = _parsed(body, kind)
     if kind == JSON_PATCH:
@@ -113,7 +113,7 @@ def _apply(call: Call, options: WriteOptions) -> Replaced:
     decoded = _decoded(call, merged, APPLY)
     obj = in_request_namespace(call, decoded.object)
     if current is None or _content(merged) != _content(current):
-        # An apply that changes nothing gets no defaults.
+        # An apply that changes nothing adds no defaults.
         obj = object_rules.defaulted(call.resource, obj, keep_nulls=True)
     if before is None:
         if given := obj["metadata"].get("uid"):
@@ -135,7 +135,7 @@ def applied_configuration(call: Call, options: WriteOptions) -> Object:
     """
     Return the object in the body of an apply.
 
-    Raises: StatusError 400 for invalid YAML and, with strict validation, for duplicate keys.
+    Raises: StatusError 400 if the YAML is invalid or, with strict validation, contains duplicate keys.
     """
     try:
         parsed = go_yaml.parse(call.request.body.decode(errors="replace"))
@@ -163,7 +163,7 @@ def _parsed(body: bytes, kind: str) -> Any:
     try:
         value = go_json.parse(body.decode(errors="replace"))
         if go_json.has_odd_numbers(body):
-            go_json.unstructured(value)  # refuses numbers that are too large for Go
+            go_json.unstructured(value)  # raises RangeError for numbers that are too large for Go
     except go_json.JSONError as error:
         raise bad_request(f"{prefix}{error}") from error
     except go_json.RangeError as error:
@@ -181,7 +181,7 @@ def _mapping(value: Any, prefix: str) -> dict[str, Any]:
 
 def _decoded(call: Call, changed: Object, kind: str) -> Decoded:
     if kind == STRATEGIC:
-        # A strategic patch is decoded into the path's type, whatever kind the patch names.
+        # The result of a strategic patch is decoded as the path's kind, even if the patch names another kind.
         changed = {**changed, "kind": call.resource.kind, "apiVersion": call.resource.api_version}
     shown = _shown(changed, custom=call.resource.custom)
     try:
@@ -195,7 +195,7 @@ def _decoded(call: Call, changed: Object, kind: str) -> Decoded:
 
 
 def _unconvertible(call: Call, merged: Object, error: Exception) -> StatusError:
-    """Return the refusal of an applied configuration that matches its schema but not its Go type."""
+    """Return the error for an applied configuration that matches its schema but not its Go type."""
     resource, about = call.resource, merged["metadata"]
     kind = f"{resource.api_version if resource.group else '/' + resource.version}, Kind={resource.kind}"
     named = f"/{about.get('name', '')}; {kind}"
@@ -229,7 +229,7 @@ def _check_type(call: Call, obj: Object) -> None:
 
 
 def invalid_patch(changed: Object, text: str, *, custom: bool = False) -> StatusError:
-    """Return the refusal of a patch whose result cannot be decoded."""
+    """Return the error for a patch whose result cannot be decoded."""
     return _invalid_shown(json.dumps(_shown(changed, custom=custom).decode(), ensure_ascii=False), text)
 
 
@@ -239,7 +239,7 @@ def _invalid_shown(shown: str, text: str) -> StatusError:
 
 
 def _shown(changed: Object, *, custom: bool) -> bytes:
-    """Return the patched object as messages show it. Members of custom resources are sorted at all levels."""
+    """Return a patched object's JSON for error messages. Custom resources are sorted at all levels."""
     shown = changed if custom else dict(sorted(changed.items()))
     return json.dumps(shown, separators=(",", ":"), sort_keys=custom, ensure_ascii=False).encode()
 
@@ -253,7 +253,7 @@ _NUMBERS: Final = ("int", "uint", "float")
 
 
 def restoring(complaint: str) -> str:
-    """Rephrase a JSON error in the words of the converter. Other errors stay the same."""
+    """Rephrase a JSON error as Go's unstructured converter does. Other errors are not changed."""
     found = _JSON.fullmatch(complaint)
     if found is None:
         return f"error decoding from json: {complaint}" if "base64" in complaint else complaint
@@ -262,14 +262,14 @@ def restoring(complaint: str) -> str:
 
 
 def _unfit(kind: str, go_type: str) -> str:
-    """Return the complaint about a Go value that does not fit a type."""
+    """Return the converter's error for a Go value that cannot be converted to a type."""
     if go_type.startswith("map["):
         return f"cannot restore map from {kind}"
     if go_type.startswith("[]"):
         return f"cannot restore slice from {kind}"
     if not _SCALARS.fullmatch(go_type):
         return f"cannot restore struct from: {kind}"
-    # Go could convert integers to strings and between integer types, but the converter refuses to.
+    # Go itself could convert integers to strings and to other integer types, but the converter refuses to.
     if kind.startswith(_NUMBERS) and (go_type == "string" or go_type.startswith(_NUMBERS)):
         return f"cannot convert {kind} to {go_type}"
     return f"unrecognized type: {go_type}"

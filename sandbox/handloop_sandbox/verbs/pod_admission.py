@@ -1,6 +1,7 @@
 """
-What admission adds to a new pod (service account and token volume, priority, runtime class, tolerations,
-QoS class), and which pods it refuses.
+Admits new pods: adds their service account and token volume, priority, tolerations and QoS class.
+
+A pod is refused, for example, if the runtime class that it names does not exist.
 
 Follows: kubernetes plugin/pkg/admission/{serviceaccount,defaulttolerationseconds,priority,runtimeclass},
 pkg/apis/core/helper/qos. Differs: the overhead and the scheduling of a RuntimeClass are not applied to its
@@ -36,7 +37,7 @@ def admitted(call: Call, pod: Object) -> Object:
     """
     Return a new pod after admission, in phase Pending.
 
-    Raises: StatusError 403 if an object that it names does not exist.
+    Raises: StatusError 403 if the pod is refused, for example because it names an object that does not exist.
     """
     pod = limit_ranges.with_defaults(call, pod)
     spec = pod.get("spec") or {}
@@ -55,7 +56,7 @@ def admitted(call: Call, pod: Object) -> Object:
 
 
 def qos_class(spec: Object) -> str:
-    """`Guaranteed`, `Burstable` or `BestEffort`."""
+    """Return the QoS class of a pod: `Guaranteed`, `Burstable` or `BestEffort`."""
     containers = [*(spec.get("containers") or []), *(spec.get("initContainers") or [])]
     resources = [container.get("resources") or {} for container in containers]
     if not any(_asked(entry.get("requests")) or _asked(entry.get("limits")) for entry in resources):
@@ -80,7 +81,7 @@ def _is_guaranteed(resources: dict[str, Any]) -> bool:
 def _with_service_account(call: Call, pod: Object, spec: Object) -> Object:
     name = spec.get("serviceAccountName") or _DEFAULT_ACCOUNT
     account = call.state.get(_ACCOUNTS, call.namespace, name) or {}
-    # A new namespace gets its default account a moment later, and a real server waits for it.
+    # A real server waits for the default account, which is created shortly after the namespace.
     if not account and name != _DEFAULT_ACCOUNT:
         where = f"{call.namespace}/{name}"
         text = f'error looking up service account {where}: serviceaccount "{name}" not found'
@@ -121,7 +122,7 @@ def _token_volume(name: str) -> Object:
 
 
 def with_tolerations(spec: Object) -> Object:
-    """Return the spec with temporary tolerations of unready and unreachable nodes, unless it has its own."""
+    """Add temporary tolerations of unready and unreachable nodes to a spec, unless it has its own."""
     tolerations = list(spec.get("tolerations") or [])
     for key in ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"):
         if not any(_tolerates(entry, key) for entry in tolerations):
@@ -167,7 +168,7 @@ def _default_class(call: Call) -> Object | None:
 
 
 def only_default(call: Call, priority_class: Object) -> Object:
-    """Return a new PriorityClass, unchanged. Raises: StatusError 403 for a second default."""
+    """Return a new PriorityClass. Raises: StatusError 403 if it would be a second global default."""
     found = _default_class(call) if priority_class.get("globalDefault") else None
     if found is None:
         return priority_class

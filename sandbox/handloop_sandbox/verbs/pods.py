@@ -1,7 +1,7 @@
 """
-The subresources of pods: logs, binding, eviction, and the streams, which a sandbox refuses.
+The subresources of pods: log, binding and eviction, and streams such as exec, which the sandbox refuses.
 
-An eviction deletes a pod if its disruption budget allows it. Logs are invented.
+An eviction deletes a pod if its disruption budget allows this. Logs are simulated.
 Follows: kubernetes pkg/registry/core/pod/{rest,storage} (binding, log, eviction).
 """
 
@@ -37,7 +37,7 @@ from handloop_sandbox.wire.status import (
 
 
 def _log_lines(pod: Object, container: str, *, now: float) -> list[str]:
-    """Return the log of the container with that name. It is empty if the container has never run."""
+    """Return the simulated log of a pod's container. It is empty if the container has never run."""
     statuses = (pod.get("status") or {}).get("containerStatuses") or ()
     status = next((entry for entry in statuses if entry["name"] == container), None)
     return [] if status is None else list(_story(pod, status, now))
@@ -67,12 +67,12 @@ def _last_words(ended: dict[str, Any]) -> Iterator[str]:
     yield f"sandbox: exited with code {ended['exitCode']}"
 
 
-_NO_STREAMS: Final = "the sandbox runs no containers, so there is nothing to {0}: use a real cluster for this"
+_NO_STREAMS: Final = "the sandbox runs no containers, so you cannot {0} one: use a real cluster for this"
 _TEXT: Final = (("Content-Type", "text/plain"), ("Cache-Control", "no-cache, private"))
 
 
 def logs(call: Call) -> Response:
-    """Answer 200 with invented lines."""
+    """Answer 200 with a simulated log."""
     pod = existing(call).object
     tail = integer(call.request.query.get("tailLines"))
     if tail is not None and tail < 0:
@@ -85,7 +85,7 @@ def logs(call: Call) -> Response:
 
 
 def refuse_stream(call: Call) -> Response:
-    """Answer 501 with a hint for kubectl, 404 for a missing object, or 400 for an ambiguous container."""
+    """Answer 501 with a hint, 404 for a missing object, or 400 for an unknown or ambiguous container."""
     words = {"exec": "execute in", "attach": "attach to", "portforward": "forward to", "proxy": "reach"}
     subresource, parts = call.path.subresource, call.name.split(":")
     name = parts[len(parts) // 2] if subresource == "proxy" else call.name  # `NAME:PORT`, `https:NAME:PORT`
@@ -98,7 +98,7 @@ def refuse_stream(call: Call) -> Response:
 
 
 def bind(call: Call) -> Response:
-    """Put the pod on the node that a Binding names."""
+    """Assign the pod in the path to the node that a Binding names."""
     options = write_options(call.request.query, "CreateOptions")
     binding = sent(call)
     target = binding.get("target") or {}
@@ -110,7 +110,7 @@ def bind(call: Call) -> Response:
 
 
 def bind_named(call: Call) -> Response:
-    """Put the pod with the Binding's name on the Binding's node. This is the older form of bind()."""
+    """Assign the pod with the Binding's name to the Binding's node. This is an older form of bind()."""
     name = metadata_name(call)
     if not name:
         raise bad_request("Name parameter required.")
@@ -121,14 +121,14 @@ def bind_named(call: Call) -> Response:
 
 
 def metadata_name(call: Call) -> str:
-    """Return the name in the object that a client sends."""
+    """Return the name of the object in the request's body."""
     content_type = call.request.headers.get("content-type", "")
     obj = bodies.decode(call.request.body, content_type, call.resource, call.catalog).object
     return str(obj["metadata"].get("name") or "")
 
 
 def bind_to(call: Call, node: str, options: WriteOptions) -> None:
-    """Put the pod in the path on a node. Refuse (409) a pod that already has a node."""
+    """Assign the pod in the path to a node. Refuse (409) a pod that is already assigned."""
     pod = existing(call).object
     assigned = (pod.get("spec") or {}).get("nodeName")
     if assigned:
@@ -148,7 +148,7 @@ def _target_problems(target: Object) -> list[str]:
 
 
 def existing(call: Call) -> Stored:
-    """Return the pod in the path. Raises: StatusError 404."""
+    """Return the pod in the path. Raises: StatusError 404 if it does not exist."""
     stored = call.stored()
     if stored is None:
         raise not_found(call.resource, call.name)
@@ -157,9 +157,9 @@ def existing(call: Call) -> Stored:
 
 def sent(call: Call) -> Object:
     """
-    Return the object that a client sends to one of the pod's subresources.
+    Return the object in the body of a request for one of a pod's subresources.
 
-    Raises: StatusError 400 if it names another pod.
+    Raises: StatusError 400 if the object names another pod.
     """
     subresource = call.resource.subresource(call.path.subresource)
     assert subresource is not None
@@ -218,7 +218,7 @@ _RETRY_SECONDS: Final = 10
 
 
 def evict(call: Call) -> Response:
-    """Delete the pod if its disruption budget allows this. Otherwise, answer 429."""
+    """Delete the pod if its disruption budget allows this. Otherwise answer 429."""
     eviction = sent(call)
     before = existing(call)
     options = delete_options(call.request.query, eviction.get("deleteOptions"))
@@ -232,7 +232,11 @@ def evict(call: Call) -> Response:
 
 
 def _budget(call: Call, pod: Object) -> Object | None:
-    """Return the budget that covers a pod, or None. Only running pods that are not being deleted need one."""
+    """
+    Return the budget that protects a pod, or None.
+
+    A pod that is not running, or is being deleted, needs no budget.
+    """
     if pod["metadata"].get("deletionTimestamp") or (pod.get("status") or {}).get("phase") in _NOT_GUARDED:
         return None
     labels = pod["metadata"].get("labels") or {}
@@ -245,9 +249,10 @@ def _budget(call: Call, pod: Object) -> Object | None:
 
 def _spent(budget: Object | None, pod: Object) -> Object | None:
     """
-    Return the budget with one fewer disruption allowed, or None if this eviction does not need a budget.
+    Return the budget with one fewer allowed disruption, or None if the eviction does not need one.
 
-    Raises: StatusError 429 if no disruption is left, or if the controller has not seen the latest budget.
+    Raises: StatusError 429 if the budget allows no disruption, or if its controller has not processed the
+    latest version.
     """
     if budget is None:
         return None

@@ -16,11 +16,11 @@ from handloop_sandbox.requests.call import Call
 from handloop_sandbox.storage.stored import Object
 
 _GROWING: Final = frozenset({SERVICES, CLAIMS})
-"""The collections whose objects may use more after an update."""
+"""The collections whose objects can use more of a quota after an update."""
 
 
 def check(call: Call, obj: Object, old: Object | None = None) -> None:
-    """Refuse (403) a new object, or a change that uses more, if it exceeds a quota of its namespace."""
+    """Refuse (403) a new object, or a change that uses more than before, if it exceeds a ResourceQuota."""
     if call.path.subresource or (old is not None and call.collection not in _GROWING):
         return
     namespace = obj["metadata"].get("namespace", "")

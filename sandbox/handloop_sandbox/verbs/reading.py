@@ -1,7 +1,7 @@
 """
-GET: one object, a list, or a watch.
+GET: reads an object or a list, or starts a watch.
 
-A watch starts at a position in the history; the engine then sends its lines.
+A watch starts at a position in the history. The engine then sends the events.
 Follows: apiserver pkg/endpoints/handlers/get.go (ListResource, with watch), pkg/storage/etcd3/store.go
 (GetList), pkg/storage/cacher (Watch).
 """
@@ -58,7 +58,7 @@ Predicate = Callable[[Object], bool]
 
 
 class _Page(NamedTuple):
-    """The part of a list that one answer contains."""
+    """The part of a list that is sent in one answer."""
 
     items: list[Stored]
     rv: int
@@ -94,7 +94,7 @@ def selected(call: Call) -> list[Stored]:
 
 
 def predicate(call: Call, options: ListOptions) -> Predicate | None:
-    """Return a function that tells whether a stored object is selected, or None if all objects are."""
+    """Return a function that reports whether a stored object is selected, or None if all objects are."""
     by_labels = label_selector.predicate(options.labels)
     fields = tuple(t._replace(field=stored_field(call.resource, t.field)) for t in options.fields)
     by_fields = matcher(fields, custom=call.resource.custom)
@@ -112,7 +112,7 @@ def predicate(call: Call, options: ListOptions) -> Predicate | None:
 
 
 def _of_version(resource: ServedResource, by_fields: Predicate, options: ListOptions) -> Predicate:
-    """Return a field test for stored objects that looks at their served version, including its defaults."""
+    """Return a field test for stored objects that uses their served version, including its defaults."""
     is_plain = not resource.custom or resource.conversion is not None  # webhooks have already converted
     if is_plain or all(term.field not in resource.selectable_fields for term in options.fields):
         return by_fields
@@ -131,7 +131,7 @@ def _page(call: Call, options: ListOptions) -> _Page:
     if rv and exact:
         _check_not_expired(call, rv)
         return _cut(call, options, rv, start="")
-    # A list at version 0 ignores the limit.
+    # A list with resourceVersion=0 ignores the limit.
     limit = 0 if rv == 0 else options.limit
     return _cut(call, options, current, start="", limit=limit)
 
@@ -159,7 +159,7 @@ def _oldest(call: Call) -> int:
 
 
 def _cut(call: Call, options: ListOptions, rv: int, *, start: str, limit: int | None = None) -> _Page:
-    """Return the page that begins at the key `start`, from the state at version rv."""
+    """Return the page that starts at the key `start`, from the state at the resource version rv."""
     limit = options.limit if limit is None else limit
     keys, objects = _at(call, rv, paged=limit > 0)
     if (name := exact(options.fields, NAME)) is not None:
@@ -172,8 +172,8 @@ def _cut(call: Call, options: ListOptions, rv: int, *, start: str, limit: int | 
     for index, stored in enumerate(_in_chunks(call, [objects[key] for key in keys[first:]], limit), first):
         if matches is None or matches(stored.object):
             items.append(stored)
-        # A full page has a continue token if any objects follow, even unselected ones. All of them count as
-        # remaining.
+        # A full page has a continue token if any objects follow, even if the selectors exclude them. The
+        # remaining count includes all of them.
         if len(items) == limit and index + 1 < len(keys):
             left = None if options.selective else len(keys) - first - limit
             return _Page(items, rv, Continue(rv, keys[index + 1]).encode(), left)
@@ -193,7 +193,7 @@ def _at(call: Call, rv: int, *, paged: bool) -> tuple[list[str], dict[str, Store
 
 
 def _in_chunks(call: Call, items: Sequence[Stored], size: int) -> Iterator[Stored]:
-    """Yield the items, converted in chunks like a real server's: first `size` items, then twice as many."""
+    """Yield the items. Convert `size` of them first, then twice as many each time, as a real server does."""
     at = 0
     while at < len(items):
         yield from all_served(call.resource, items[at : at + size])
@@ -202,9 +202,9 @@ def _in_chunks(call: Call, items: Sequence[Stored], size: int) -> Iterator[Store
 
 def _cached(call: Call, items: Sequence[Stored]) -> Sequence[Stored]:
     """
-    Return the objects as they are in the served version's cache.
+    Return the objects as they are in a real server's watch cache of the served version.
 
-    Raises: StatusError 429 if that cache was never filled.
+    Raises: StatusError 429 if a conversion fails while the cache has never been filled.
     """
     try:
         return all_served(call.resource, items)
@@ -246,7 +246,7 @@ _EXPIRED_WATCH: Final = "The resourceVersion for the provided watch is too old."
 
 
 def watch(call: Call) -> WatchResponse:
-    """Answer 200 with a stream."""
+    """Answer 200 with a stream of events."""
     options = _options(call, watch=True)
     rv = watch_resource_version(options.resource_version)
     subscription = _subscription(call, options, rv)
@@ -254,7 +254,7 @@ def watch(call: Call) -> WatchResponse:
 
 
 def _options(call: Call, *, watch: bool) -> ListOptions:
-    """Return a request's options, checked in a real server's order. Versions and tokens are checked later."""
+    """Return a request's options, checked in a real server's order. Versions and tokens are not checked."""
     options = list_options(call.request.query, watch=watch)
     if call.name:  # /watch/.../NAME
         term = FieldTerm(NAME, equal=True, value=call.name)
@@ -287,11 +287,11 @@ def _subscription(call: Call, options: ListOptions, rv: int | None) -> Subscript
         marked = options.send_initial_events is True and options.bookmarks
         try:
             return replace(base, initial=_present(call, base), after_initial=marked)
-        except ConversionFailedError:  # the cache is behind
+        except ConversionFailedError:  # a real server's cache would be too old
             return replace(base, refusal=too_large_resource_version(current, current - 1).status)
     if rv and (refusal := _too_old(call, rv)):
         return replace(base, refusal=refusal)
-    # A watch from a future version stays silent until the counter has passed that version.
+    # A watch from a future resource version sends nothing until that version has been passed.
     return replace(base, silent_until=rv) if rv and rv > current else base
 
 
@@ -316,7 +316,7 @@ def _deadline(call: Call, options: ListOptions) -> float:
 
 
 def _bookmark_object(call: Call) -> Object:
-    """Return a bookmark's object without metadata: only the members that the kind never omits."""
+    """Return a bookmark's object without metadata. It has only the members that the kind never omits."""
     head = {"kind": call.resource.kind, "apiVersion": call.resource.api_version}
     if call.resource.custom or call.resource.schema is None or call.collection == EVENTS:
         return head

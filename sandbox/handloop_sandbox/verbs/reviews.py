@@ -1,5 +1,5 @@
 """
-Reviews: questions that a client asks by creating an object. They are answered but not stored.
+Reviews, such as SubjectAccessReview. Creating a review returns an answer, but stores nothing.
 
 Follows: kubernetes pkg/registry/{authorization,authentication}, pkg/apis/authorization/validation.
 """
@@ -39,7 +39,7 @@ def review(call: Call) -> Response:
     if call.resource.kind == "TokenReview":
         return _answer(call, obj, _token(call, obj))
     if causes := _causes(call, obj):
-        raise invalid_kind("authorization.k8s.io", "", "", causes)  # a real server omits the kind
+        raise invalid_kind("authorization.k8s.io", "", "", causes)  # as on a real server, without the kind
     user = call.context.user if call.resource.kind == "SelfSubjectAccessReview" else _subject(obj)
     return _answer(call, obj, _access(call, user, obj))
 
@@ -65,7 +65,7 @@ def _answer(call: Call, obj: Object, status: Object) -> Response:
 
 
 def _causes(call: Call, obj: Object) -> list[Cause]:
-    """Return the complaints about a question."""
+    """Return the errors in an access review."""
     spec, causes = obj.get("spec") or {}, []
     resource, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
     if resource is not None and path is not None:

@@ -1,8 +1,8 @@
 """
-/scale: the replicas of an object as an autoscaling/v1 Scale, and the managers of that field.
+/scale: an object's replicas as an autoscaling/v1 Scale, and the field managers of the replicas.
 
-As in Kubernetes, the entry of a manager that took over the replicas through /scale has no timestamp. If a
-manager has two entries that differ only in their timestamps, the next write drops one of them.
+As in Kubernetes, a manager that takes over the replicas through /scale has an entry without a timestamp. If
+two entries of a manager differ only in their timestamps, the next write drops one of them.
 Follows: apiextensions pkg/registry/customresource/etcd.go (ScaleREST), kubernetes
 pkg/registry/apps/deployment/storage (ScaleREST), apimachinery pkg/util/managedfields/scalehandler.go.
 """
@@ -48,7 +48,7 @@ def get_scale(call: Call) -> Response:
 
 
 def update_scale(call: Call) -> Response:
-    """Set the replicas to the number in a complete Scale."""
+    """Set the replicas to the number in the Scale that the client sends."""
     options = write_options(call.request.query, "UpdateOptions")
     decoded = _decoded(call)
     before = _existing(call)
@@ -69,7 +69,7 @@ def _decoded(call: Call) -> bodies.Decoded:
 
 
 def patch_scale(call: Call) -> Response:
-    """Set the replicas with a patch to the Scale."""
+    """Set the replicas by applying a patch to the Scale."""
     kind = patching.patch_type(call)
     options = write_options(call.request.query, "PatchOptions", apply=kind == APPLY)
     before = _existing(call)
@@ -91,7 +91,7 @@ def patch_scale(call: Call) -> Response:
 
 
 def _owned_scale(call: Call, stored: Stored) -> Object:
-    """Return an object's Scale together with the field owners of its replicas, which no answer shows."""
+    """Return an object's Scale, and the managers of its replicas. Answers do not include the managers."""
     paths = call.resource.scale_paths
     scale = _scale_of(call, stored)
     assert paths is not None
@@ -100,7 +100,7 @@ def _owned_scale(call: Call, stored: Stored) -> Object:
 
 
 def _recorded(call: Call, before: Object, scale: Object, options: WriteOptions) -> Object:
-    """Return a changed Scale with its new field owners."""
+    """Return a changed Scale whose managedFields include this change."""
     owners = managed_fields.record_update(
         before,
         scale,
@@ -140,7 +140,7 @@ def _applied(call: Call, current: Object, applied: Object, options: WriteOptions
 
 
 def _unconvertible(problem: str, name: str) -> StatusError:
-    """Return the refusal of an apply to a custom resource's Scale, which real servers cannot carry out."""
+    """Return the error for an apply to a custom resource's Scale, which a real server cannot carry out."""
     text = "request to convert CR to an invalid group/version: autoscaling/v1"
     return internal_error(f"{problem} object (/{name}; autoscaling/v1, Kind=Scale) to proper version: {text}")
 
@@ -173,9 +173,10 @@ def _answer(call: Call, stored: Stored, *, needs_replicas: bool = False) -> Resp
 
 def _scale_of(call: Call, stored: Stored, *, needs_replicas: bool = False) -> Object:
     """
-    Return the Scale of an object; its spec omits zero replicas.
+    Return the Scale of an object. Its spec is empty if the number of replicas is 0 or missing.
 
-    Raises: StatusError 500 if needs_replicas is set and a custom resource has no replicas yet.
+    Raises: StatusError 500 if the object has no valid replicas. A missing number is an error only for custom
+    resources, and only if needs_replicas is true.
     """
     paths = call.resource.scale_paths
     if paths is None:
@@ -214,7 +215,7 @@ def to_scale(entries: Any, path: str) -> Entries:
     """
     Return the managedFields for a Scale.
 
-    The owner of the object's field at path (such as `.spec.replicas`) owns the Scale's replicas.
+    The managers of the object's field at path (such as `.spec.replicas`) manage the Scale's replicas.
     """
     wanted = _field_set_of(path)
     owners = {
@@ -226,7 +227,11 @@ def to_scale(entries: Any, path: str) -> Entries:
 
 
 def to_parent(entries: Any, scale_entries: Any, path: str, api_version: str) -> Entries:
-    """Return an object's managedFields after a write to its Scale, whose managedFields are scale_entries."""
+    """
+    Return an object's managedFields after a write to its Scale.
+
+    Args: entries are the object's managedFields before the write. scale_entries are the Scale's after it.
+    """
     wanted, parent, scale = _field_set_of(path), _owners(entries), _owners(scale_entries)
     after: Managed = {}
     for manager, owned in parent.items():

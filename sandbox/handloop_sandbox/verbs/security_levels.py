@@ -1,8 +1,8 @@
 """
-PodSecurity admission: the labels of a namespace choose the level that its pods must meet.
+PodSecurity admission: a namespace's labels set the security level that its pods must meet.
 
-`enforce` refuses pods. `warn` (which defaults to `enforce`) warns about pods and about workloads whose
-template violates the level. `audit` has no effect.
+Pods that violate the `enforce` level are refused. Pods and workload templates that violate the `warn` level
+(by default, the `enforce` level) cause warnings. The `audit` level has no effect.
 Follows: kubernetes k8s.io/pod-security-admission admission/admission.go.
 """
 
@@ -39,14 +39,14 @@ _TEMPLATES: Final[dict[GroupResource, tuple[str, ...]]] = {
         )
     },
 }
-"""The workloads, each with the path of its pod template."""
+"""The workloads, each with the path to its pod template."""
 _FREE: Final = ("activeDeadlineSeconds", "tolerations")
-"""The fields in a pod's spec that can change without a new check."""
+"""The fields in a pod's spec that can change without another check of the pod."""
 _SUBRESOURCES: Final = ("", "ephemeralcontainers", "resize")
 
 
 class _Level(NamedTuple):
-    """A level and its version; its text is `restricted:latest`."""
+    """A level and its version. str() returns a text such as `restricted:latest`."""
 
     name: str
     version: str
@@ -56,7 +56,7 @@ class _Level(NamedTuple):
 
 
 def check(call: Call, obj: Object, old: Object | None = None) -> None:
-    """Refuse pods (403) and labels of namespaces (422), or warn about pods, labels and workloads."""
+    """Refuse pods (403) and invalid labels of namespaces (422), or warn about pods and workloads."""
     if call.collection == _PODS and call.path.subresource in _SUBRESOURCES:
         if old is None or _essence(obj) != _essence(old):
             _check_pod(call, obj)
@@ -129,7 +129,7 @@ def _label_causes(labels: dict[str, str]) -> list[Cause]:
 
 
 def _warn_of_pods(call: Call, level: _Level) -> None:
-    """Warn about the pods that violate a new level; pods with the same violations share a warning."""
+    """Warn about pods that violate a new level. Pods with the same violations share one warning."""
     alike: dict[str, list[str]] = {}
     for pod in call.state.list(_PODS, call.name):
         if found := violations(pod["spec"], level.name):

@@ -1,9 +1,8 @@
 """
-The addresses and node ports of Services: unique and random within their ranges, as a real server's
-allocators choose them.
+Allocates the addresses and node ports of Services at random, as a real server does.
 
-They are allocated before validation. A changed Service keeps what it had (`kept`), and loses what only its
-former type had (`without_what_the_type_lost`). The cluster has one family, IPv4.
+They are allocated before validation. A changed Service keeps its addresses and ports (`kept`), except those
+that its new type does not have (`without_what_the_type_lost`). The cluster has only IPv4.
 Follows: kubernetes pkg/registry/core/service/storage/{alloc,storage}.go (patchAllocatedValues,
 normalizeClusterIPs), pkg/registry/core/service/strategy.go (dropTypeDependentFields).
 """
@@ -27,15 +26,15 @@ _PREFIX: Final = "10.96"
 _RANGE: Final = ipaddress.ip_network(f"{_PREFIX}.0.0/16")
 _NODE_PORTS: Final = (30_000, 32_767)
 _CHOSEN_PORTS: Final = range(30_000, 30_086)
-"""As long as other ports are free, these are reserved for clients that request a specific number."""
+"""While other ports are free, these ports are allocated only to clients that request them."""
 _ONE_FAMILY: Final = "this cluster is not configured for dual-stack services"
 
 
 def allocated(call: Call, service: Object) -> Object:
     """
-    Return a new Service with the cluster IPs, families and node ports of its type.
+    Return a new Service with the cluster IPs, IP families and node ports that its type needs.
 
-    Raises: StatusError 422 for an address or port that is not available.
+    Raises: StatusError 422 if a requested address or port is not available.
     """
     spec = service.get("spec") or {}
     if spec.get("clusterIP") and not spec.get("clusterIPs"):
@@ -45,9 +44,9 @@ def allocated(call: Call, service: Object) -> Object:
 
 def changed(call: Call, service: Object, old: Object) -> Object:
     """
-    Return a changed Service with its old addresses and ports, and any others that it needs now.
+    Return a changed Service with its old addresses and ports, and any others that it now needs.
 
-    Raises: StatusError 422.
+    Raises: StatusError 422 if a requested address or port is not available.
     """
     before = old.get("spec") or {}
     spec = kept(service.get("spec") or {}, before)
@@ -55,7 +54,7 @@ def changed(call: Call, service: Object, old: Object) -> Object:
 
 
 class _Taken:
-    """The addresses and ports of the other Services, which are looked up once, when first needed."""
+    """The addresses and ports of the existing Services, which are read once, when they are first needed."""
 
     def __init__(self, call: Call) -> None:
         self._call = call
@@ -87,12 +86,12 @@ def _supplied(call: Call, service: Object, spec: Object, before: Object) -> Obje
 
 
 def _is_open(spec: Object) -> bool:
-    """Return whether the Service is headless and has no selector, so its endpoints may have any family."""
+    """Return whether a Service is headless without a selector, so that its endpoints can be IPv6, too."""
     return spec.get("clusterIP") == "None" and not spec.get("selector")
 
 
 def _family_causes(spec: Object) -> list[Cause]:
-    """Return the complaints about families that this cluster does not have."""
+    """Return the errors about IP families that this cluster does not support."""
     policy, families = spec.get("ipFamilyPolicy"), spec.get("ipFamilies") or []
     if _is_open(spec):
         return []
@@ -107,7 +106,7 @@ def _family_causes(spec: Object) -> list[Cause]:
 
 
 def _address_causes(spec: Object, before: Object, taken: _Taken, *, dry: bool) -> list[Cause]:
-    """Return the complaints about an address that is not available."""
+    """Return the errors about a requested address that is not available."""
     addresses = spec.get("clusterIPs") or []
     if before.get("clusterIP") or addresses in ([], ["None"]):
         return []
@@ -145,7 +144,7 @@ def _with_address(call: Call, spec: Object, taken: _Taken) -> Object:
 
 
 def _port_causes(spec: Object, before: Object, taken: _Taken, *, dry: bool) -> list[Cause]:
-    """Return the complaints about node ports that are not available. A dry run does not check the range."""
+    """Return the errors about unavailable node ports. A dry run does not check their range."""
     own = set(_ports_of([before]))
     others = set(_ports_of(taken.specs)) - own
     seen: set[tuple[int, str]] = set()
@@ -182,9 +181,9 @@ def _free_address(call: Call, taken: _Taken) -> str:
 
 def _with_node_ports(call: Call, spec: Object, taken: _Taken, *, is_new: bool) -> list[dict[str, Any]]:
     """
-    Return the ports with their node ports.
+    Return a Service's ports with their node ports.
 
-    In a new Service, the protocols of one port number share a node port.
+    In a new Service, ports with the same number but different protocols share a node port.
     """
     ports: list[dict[str, Any]] = spec.get("ports") or []
     if spec.get("type") == "LoadBalancer" and spec.get("allocateLoadBalancerNodePorts") is False:
@@ -202,7 +201,7 @@ def _with_node_ports(call: Call, spec: Object, taken: _Taken, *, is_new: bool) -
 
 
 def _asked(ports: list[dict[str, Any]]) -> dict[int, int]:
-    """Return, by port number, the first node port that was requested. All protocols of the number get it."""
+    """Map each port number to the first node port requested for it, which all its protocols share."""
     return {port.get("port", 0): port["nodePort"] for port in reversed(ports) if port.get("nodePort")}
 
 
@@ -218,17 +217,17 @@ _Spec = dict[str, Any]
 
 
 def has_address(spec: _Spec) -> bool:
-    """Return whether the type has cluster IPs."""
+    """Return whether the Service's type has cluster IPs."""
     return spec.get("type") != "ExternalName"
 
 
 def has_node_ports(spec: _Spec) -> bool:
-    """Return whether the type has node ports."""
+    """Return whether the Service's type has node ports."""
     return spec.get("type") in WITH_NODE_PORTS
 
 
 def has_health_port(spec: _Spec) -> bool:
-    """Return whether a load balancer checks its health on a separate port."""
+    """Return whether a load balancer checks the Service's health on a separate port."""
     return spec.get("type") == "LoadBalancer" and spec.get("externalTrafficPolicy") == "Local"
 
 
@@ -238,7 +237,7 @@ def is_external(spec: _Spec) -> bool:
 
 
 def kept(spec: _Spec, before: _Spec) -> _Spec:
-    """Return a changed spec, with the old addresses and ports filled in where it sets none."""
+    """Return a changed spec in which missing addresses and ports have their old values."""
     filled = {**spec, **_kept_addresses(spec, before)}
     if has_node_ports(before) and has_node_ports(spec):
         filled["ports"] = _kept_ports(spec.get("ports") or [], before.get("ports") or [])
@@ -266,7 +265,7 @@ def _kept_addresses(spec: _Spec, before: _Spec) -> _Spec:
 
 
 def _kept_ports(ports: list[_Spec], before: list[_Spec]) -> list[_Spec]:
-    """Give a port without a node port that of the old port with its name, unless another requests it."""
+    """Fill in a missing node port from the old port of the same name, unless another port requests it."""
     used = _numbers(before) & _numbers(ports)
     known = {port.get("name", ""): port.get("nodePort") for port in before}
     result = []
@@ -283,7 +282,7 @@ def _numbers(ports: list[_Spec]) -> set[int]:
 
 
 def without_what_the_type_lost(service: Object, old: Object) -> Object:
-    """Return a changed Service without the fields of its former type, unless the change sets them."""
+    """Return a changed Service without the fields that only its old type had, unless they were changed."""
     spec, before = service.get("spec") or {}, old.get("spec") or {}
     replaced = bool(spec.get("clusterIPs")) and spec.get("clusterIP") != before.get("clusterIP")
     lost = {
@@ -315,5 +314,5 @@ _TYPE_DEPENDENT: Final[tuple[tuple[tuple[str, ...], Callable[[_Spec], bool]], ..
 """
 The fields that only some Services have, and the condition for each.
 
-An address is also lost if only one of its two fields changes.
+The cluster IP is also removed if only one of its two fields changes.
 """

@@ -1,5 +1,5 @@
 """
-CertificateSigningRequests: their author, their approval, and the fields that each endpoint may change.
+CertificateSigningRequests: their author, their approval, and the fields that each endpoint can change.
 
 Follows: kubernetes pkg/registry/certificates/certificates/strategy.go,
 plugin/pkg/admission/certificates/{approval,signing}, plugin/pkg/auth/certauthorization.
@@ -23,16 +23,16 @@ _ASKING: Final = ("username", "uid", "groups", "extra")
 
 
 def asked_by(call: Call, request: Object) -> Object:
-    """Return a new request with its real author, whatever author it names."""
+    """Return a new request that names its real author, even if the client named another one."""
     spec = {key: value for key, value in (request.get("spec") or {}).items() if key not in _ASKING}
     return {**request, "spec": {**spec, **call.context.user.info()}}
 
 
 def changed(call: Call, new: Object, old: Object) -> Object:
     """
-    Return a request with only the changes that the endpoint allows.
+    Return a changed request with only the changes that the endpoint allows.
 
-    If conditions lack their times, these are filled in.
+    Missing times in conditions are filled in.
     """
     new = {**new, "spec": old.get("spec")}
     before, sent = old.get("status") or {}, new.get("status") or {}
@@ -47,7 +47,7 @@ def changed(call: Call, new: Object, old: Object) -> Object:
 
 
 def check_signer(call: Call, new: Object, old: Object) -> None:
-    """Refuse (403) a user who may not approve or sign requests to this request's signer."""
+    """Refuse (403) a user who may not approve or sign requests for this request's signer."""
     verb = {"approval": "approve", "status": "sign"}.get(call.path.subresource)
     if verb is None or (verb == "sign" and new.get("status") == old.get("status")):
         return
@@ -61,13 +61,13 @@ def check_signer(call: Call, new: Object, old: Object) -> None:
 
 
 def _with_conditions(request: Object, status: Object, conditions: list[Object]) -> Object:
-    """Return the request with that status and these conditions. If there are none, the field is omitted."""
+    """Return a request with a status that contains these conditions. An empty list is omitted."""
     rest = {key: value for key, value in status.items() if key != "conditions"}
     return {**request, "status": {**rest, "conditions": conditions} if conditions else rest}
 
 
 def _with_approvals(conditions: list[Object], before: Object) -> list[Object]:
-    """Return the new conditions, but leave existing approval conditions as they were."""
+    """Return the new conditions, but with existing approval conditions unchanged."""
     kept = {entry["type"]: entry for entry in before.get("conditions") or () if entry["type"] in _APPROVALS}
     return [kept.get(entry.get("type", ""), entry) for entry in conditions]
 

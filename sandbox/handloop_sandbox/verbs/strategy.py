@@ -1,9 +1,9 @@
 """
-What the server changes in an object before it is validated, kind by kind.
+The changes that the server makes to an object before validation, which depend on its kind.
 
-`prepare_create` removes the client's status and adds what admission and the kind's strategy add; for pods,
-see pod_admission. `prepare_update` lets through only the changes that the endpoint allows, and increments the
-generation.
+`prepare_create` removes the client's status, and adds the fields that admission and the kind's strategy set
+(for pods, in pod_admission). `prepare_update` accepts only the changes that the endpoint allows, and
+increments the generation.
 Follows: kubernetes pkg/registry/*/strategy.go (PrepareForCreate, PrepareForUpdate),
 plugin/pkg/admission/storageobjectinuseprotection, apiextensions
 pkg/registry/customresource/{strategy,status_strategy}.go.
@@ -31,14 +31,14 @@ _CONTROLLER_UID: Final = "batch.kubernetes.io/controller-uid"
 
 _STORAGE_CLASSES: Final = GroupResource("storage.k8s.io", "storageclasses")
 _SOURCES: Final = (("", "PersistentVolumeClaim"), ("snapshot.storage.k8s.io", "VolumeSnapshot"))
-"""The groups and kinds of the objects that dataSource may name; anything else is dropped."""
+"""The groups and kinds that a dataSource can name. A new dataSource with any other kind is dropped."""
 _CLAIMED_CLASS: Final = "volume.beta.kubernetes.io/storage-class"
 
 Prepare = Callable[[Call, Object], Object]
 
 
 def prepare_create(call: Call, obj: Object) -> Object:
-    """Return a new object in the form to validate: without the client's status, with its kind's additions."""
+    """Return a new object without the client's status, and with the fields that its kind adds."""
     resource = call.resource
     if resource.subresource("status") and resource.group_resource not in _KEEPS_STATUS:
         obj = without_status(resource, obj)
@@ -63,7 +63,7 @@ def with_status(obj: Object, **fields: object) -> Object:
 
 
 def with_finalizer(obj: Object, finalizer: str) -> Object:
-    """Return an object with one more finalizer."""
+    """Return an object with an additional finalizer."""
     finalizers = obj["metadata"].get("finalizers") or []
     return obj if finalizer in finalizers else shallow_metadata(obj, finalizers=[*finalizers, finalizer])
 
@@ -101,10 +101,14 @@ def _claim(call: Call, obj: Object) -> Object:
 
 
 def with_data_source(spec: Object, *, old: Object | None = None) -> Object:
-    """Return a claim's spec whose dataSource and dataSourceRef match; an old source is not dropped."""
+    """
+    Return a claim's spec in which dataSource and dataSourceRef are filled in from each other.
+
+    A dataSource of an unsupported kind is dropped, unless the old claim has a source.
+    """
     source, wider = spec.get("dataSource"), spec.get("dataSourceRef")
     if wider is not None and wider.get("namespace"):
-        # A reference with a namespace needs the feature gate CrossNamespaceVolumeDataSource.
+        # This requires the feature gate CrossNamespaceVolumeDataSource, which is off.
         spec = {name: value for name, value in spec.items() if name != "dataSourceRef"}
         wider = None
     if wider is not None:
@@ -165,7 +169,7 @@ def _job(call: Call, obj: Object) -> Object:
     selector = spec.get("selector") or {}
     found = {_CONTROLLER_UID: uid, **(selector.get("matchLabels") or {})}
     spec = {**spec, "selector": {**selector, "matchLabels": found}, "template": template}
-    # As in Go, the Job and its template share one map of labels, unless the Job has its own labels.
+    # As in Go, a Job without its own labels shares the label map of its template.
     own = obj["metadata"].get("labels")
     obj = {**obj, "spec": spec}
     return (
@@ -192,7 +196,7 @@ def _definition(call: Call, obj: Object) -> Object:
 
 
 def _api_service(call: Call, obj: Object) -> Object:
-    """Return an APIService. If it names no service, its status says that the API server itself serves it."""
+    """Return an APIService. If it names no service, it is served locally and is therefore available."""
     if (obj.get("spec") or {}).get("service"):
         return obj
     told = {"reason": "Local", "message": "Local APIServices are always available"}
@@ -221,7 +225,7 @@ _BY_KIND: Final[dict[GroupResource, Prepare]] = {
 
 
 _META_COUNTS: Final = {"Deployment": "annotations", "EndpointSlice": "labels"}
-"""Changes to this part of the metadata increment the generation, too."""
+"""The part of a kind's metadata whose changes also increment the generation."""
 _LABELS_STAY: Final = ("apps",)
 
 
@@ -255,7 +259,7 @@ def _main(resource: ServedResource, new: Object, old: Object) -> Object:
 
 
 def _with_template_generation(new: Object, old: Object) -> Object:
-    """Return a DaemonSet with the annotation that counts template changes. A client's value is ignored."""
+    """Return a DaemonSet with the annotation that counts template changes, whatever the client sent."""
     number = int((old["metadata"].get("annotations") or {}).get(TEMPLATE_GENERATION, "0"))
     number += new["spec"].get("template") != old["spec"].get("template")
     annotations = {**(new["metadata"].get("annotations") or {}), TEMPLATE_GENERATION: str(number)}
@@ -263,7 +267,7 @@ def _with_template_generation(new: Object, old: Object) -> Object:
 
 
 def _with_stored_version(definition: Object) -> Object:
-    """Return a definition whose status lists the version in which objects are stored."""
+    """Return a definition whose status.storedVersions includes the storage version."""
     versions, status = definition["spec"].get("versions") or (), definition.get("status") or {}
     stored = list(status.get("storedVersions") or ())
     first = next((entry["name"] for entry in versions if entry.get("storage")), None)
@@ -299,6 +303,6 @@ def _built_in_status(resource: ServedResource, new: Object, old: Object) -> Obje
 
 
 def _with(obj: Object, name: str, source: Object) -> Object:
-    """Return a copy of obj in which the member called name is taken from source."""
+    """Return a copy of obj with source's value of a member, or without the member if source lacks it."""
     rest = {key: value for key, value in obj.items() if key != name}
     return {**rest, name: source[name]} if name in source else rest

@@ -1,5 +1,5 @@
 """
-Token requests: creating one returns a new token for a service account, and stores nothing.
+TokenRequests: creating a TokenRequest returns a new token for a service account, and stores nothing.
 
 Follows: kubernetes pkg/registry/core/serviceaccount/storage/token.go, pkg/apis/authentication/validation.
 """
@@ -86,9 +86,10 @@ def _duration_causes(seconds: int) -> list[Cause]:
 
 def _bound(call: Call, reference: Any) -> dict[str, Reference]:
     """
-    Return the objects whose deletion invalidates a token: the referenced object and, for a pod, its node.
+    Return the objects that a token is bound to: the referenced object and, for a pod, its node.
 
-    Raises: StatusError unless the reference names an existing pod, node or secret.
+    Raises: StatusError if the reference does not name an existing pod, node or secret, or if the pod runs as
+    another service account.
     """
     if reference is None:
         return {}

@@ -1,5 +1,5 @@
 """
-PUT, and the part of PATCH that stores the changed object.
+PUT: replaces an object. PATCH also uses this module to store the changed object.
 
 Follows: apiserver pkg/endpoints/handlers/update.go, pkg/registry/generic/registry/store.go (Update),
 pkg/registry/rest/update.go.
@@ -59,14 +59,14 @@ _KEPT_AS: Final = {
 
 
 class Replaced(NamedTuple):
-    """The result of a write; created tells whether the object is new."""
+    """The result of a write. created is true if the object is new."""
 
     stored: Stored
     created: bool = False
 
 
 def update(call: Call) -> Response:
-    """Answer 200 with the object as stored, or 201 if it was created, which only some kinds allow."""
+    """Answer 200 with the object as stored. A PUT can also create objects of some kinds and answer 201."""
     options = write_options(call.request.query, "UpdateOptions")
     content_type = call.request.headers.get("content-type", "")
     decoded = bodies.decode(call.request.body, content_type, call.resource, call.catalog)
@@ -83,7 +83,7 @@ def replace(call: Call, obj: Object, options: WriteOptions, *, applied: bool = F
     """
     Store obj, which already has its defaults, in place of the object at the path.
 
-    Args: applied means that its managedFields are already final (server-side apply).
+    Args: applied is true if the object's managedFields are already final (server-side apply).
     """
     before = call.stored()
     given_version = obj["metadata"].get("resourceVersion", "")
@@ -117,7 +117,7 @@ def replace(call: Call, obj: Object, options: WriteOptions, *, applied: bool = F
 
 
 def _prepared(call: Call, new: Object, old: Object) -> Object:
-    """Return a changed object with only the changes that the endpoint allows, plus what its kind adds."""
+    """Return a changed object with the changes that the endpoint allows and the fields that its kind adds."""
     resource, subresource = call.resource, call.path.subresource
     if resource.group_resource == SIGNING_REQUESTS:
         return signing_requests.changed(call, new, old)
@@ -139,7 +139,7 @@ def check_name(call: Call, obj: Object) -> None:
 
 
 def check_uid(call: Call, obj: Object, options: WriteOptions) -> None:
-    """Refuse (409) a PUT with a uid that is not the stored object's, or with any if it would create one."""
+    """Refuse (409) a PUT whose uid differs from the stored object's. A creating PUT cannot have a uid."""
     before, given = call.stored(), obj["metadata"].get("uid")
     if not given or (before is None and not call.resource.create_on_update):
         return
@@ -156,7 +156,7 @@ def check_uid(call: Call, obj: Object, options: WriteOptions) -> None:
 
 
 def _key(call: Call, options: WriteOptions) -> str:
-    """Return the resource's etcd prefix on a real server, for messages. In a dry run, it lacks /registry."""
+    """Return a resource's etcd key prefix, for messages. As on a real server, dry runs omit /registry."""
     plural = call.resource.plural
     place = f"{call.resource.group}/{plural}" if call.resource.custom else _KEPT_AS.get(plural, plural)
     return f"/{place}" if options.dry_run else f"/registry/{place}"
@@ -180,7 +180,7 @@ def _check_resource_version(call: Call, given: str, before: Stored) -> None:
     if given in ("", "0"):
         if call.resource.unconditional_update:
             return
-        # A real server names the resource instead of the kind.
+        # As on a real server, the error names the resource instead of the kind.
         cause = invalid_value("metadata.resourceVersion", 0, "must be specified for an update")
         raise invalid_kind(call.resource.group, call.resource.plural, call.name, [cause])
     if int(given) != before.rv:
@@ -214,7 +214,7 @@ def _store(call: Call, new: Object, before: Stored, options: WriteOptions) -> St
 
 
 def _same(new: Object, old: Object) -> bool:
-    """Return whether the objects are equal, apart from the times in managedFields."""
+    """Return whether two objects are equal except for the times in managedFields."""
     if new.keys() != old.keys() or any(new[key] != old[key] for key in new if key != "metadata"):
         return False
     return _without_times(new) == _without_times(old)
@@ -229,7 +229,7 @@ def _without_times(obj: Object) -> Object:
 
 
 def _finishes_deletion(new: Object, old: Object) -> bool:
-    """Return whether the change removes the last finalizer of an object that is being deleted."""
+    """Return whether a change removes the last finalizer of an object that is being deleted."""
     metadata_ = new["metadata"]
     if not metadata_.get("deletionTimestamp") or metadata_.get("finalizers"):
         return False

@@ -27,15 +27,15 @@ def test_top_needs_a_metrics_server(cluster: Kubectl, what: str) -> None:
 @pytest.mark.parametrize(
     ("command", "what"),
     [
-        (("exec", "p", "--", "ls"), "to execute in"),
-        (("attach", "p"), "to attach to"),
-        (("cp", "p:/etc/hostname", "hostname"), "to execute in"),
-        (("port-forward", "pod/p", "8080:80"), "to forward to"),
+        (("exec", "p", "--", "ls"), "execute in"),
+        (("attach", "p"), "attach to"),
+        (("cp", "p:/etc/hostname", "hostname"), "execute in"),
+        (("port-forward", "pod/p", "8080:80"), "forward to"),
     ],
 )
 def test_nothing_enters_a_container(pod: Kubectl, command: tuple[str, ...], what: str) -> None:
     """There are no containers: the refusal names that, and where there are some."""
-    expected = f"the sandbox runs no containers, so there is nothing {what}: use a real cluster for this"
+    expected = f"the sandbox runs no containers, so you cannot {what} one: use a real cluster for this"
     assert expected in pod(*command, fails=True).err
 
 

@@ -31,9 +31,9 @@ def test_exec_is_refused(kubectl: Kubectl) -> None:
     kubectl("run", "p", "--image=nginx")
     kubectl("wait", "--for=condition=Ready", "pod/p")
     refused = kubectl("exec", "p", "--", "true", fails=True)
-    assert "the sandbox runs no containers, so there is nothing to execute in" in refused.err
+    assert "the sandbox runs no containers, so you cannot execute in one" in refused.err
     refused = kubectl("port-forward", "pod/p", "8080:80", fails=True)
-    assert "the sandbox runs no containers, so there is nothing to forward to" in refused.err
+    assert "the sandbox runs no containers, so you cannot forward to one" in refused.err
 
 
 @pytest.mark.parametrize(
