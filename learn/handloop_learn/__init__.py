@@ -1,1 +1,1 @@
-"""The place to learn how a controller works inside: the chapters of catalog.py, and the live page."""
+"""The chapters of catalog.py and the live page, which show how a controller works inside."""

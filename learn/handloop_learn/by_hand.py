@@ -1,4 +1,4 @@
-"""A controller of Foos whose caches, handlers, workers and time a chapter drives by hand."""
+"""A Foo controller whose caches, handlers, workers and clock are driven by hand."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NAME: Final = ObjectName("default", "foo")
 
 
 class HandInformer(SharedIndexInformer[T]):
-    """An informer that never runs. Its cache holds what the server had when `see` was last called."""
+    """An informer that never runs. Its cache contains what the server had when `see` was last called."""
 
     def __init__(self, stage: Stage, kind: type[T]) -> None:
         self._client = stage.client.resource(kind)
@@ -40,13 +40,14 @@ class HandInformer(SharedIndexInformer[T]):
         self._seen = int(page.resource_version)
 
     def has_seen(self, resource_version: str) -> bool:
-        """Return whether the last `see` reached that version."""
+        """Return whether the last `see` read that version or a later one."""
         return int(resource_version) <= self._seen
 
 
 class ByHand:
     """
-    A controller on a stage whose caches, handlers, workers and time are driven by hand. Use it with `with`.
+    A controller on a stage, with caches, handlers, workers and a clock that the chapter drives. Use it with
+    `with`.
 
     Threads: the chapter's thread, and the one that serves the queue's delays.
     """
@@ -77,7 +78,7 @@ class ByHand:
         self.deployments.see()
 
     def work(self) -> int:
-        """Let a worker sync what is queued, or the Foo if nothing is. Returns: how many requests it sent."""
+        """Sync the queued names, or the Foo if the queue is empty. Returns: the number of requests sent."""
         before = self.stage.counts.total()
         if not len(self.queue):
             self.queue.add(NAME)
@@ -86,12 +87,12 @@ class ByHand:
         return self.stage.counts.total() - before
 
     def settled(self) -> None:
-        """Create a Foo, and work until there is nothing left to do."""
+        """Create a Foo, and sync until nothing is left to do."""
         self.stage.apply(NAME.name)
         for _ in range(3):
             self.see()
             self.work()
 
     def delays(self) -> Sequence[float]:
-        """Seconds until the Foo is retried; empty if no retry is planned."""
+        """Return the seconds until the Foo is retried; empty if no retry is planned."""
         return [at for item, at in self.queue.items(1).delayed.items() if item == NAME]

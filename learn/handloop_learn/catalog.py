@@ -10,9 +10,9 @@ from handloop_learn.screen import Screen
 
 class Chapter(NamedTuple):
     """
-    One chapter: its module, its subject, and how many minutes it takes a reader.
+    A chapter: its module, its subject, and how many minutes it takes a reader.
 
-    read is a docs page that goes deeper, with a heading after `#`. run is the live page's recording that
+    read is a docs page that explains more, with a heading after `#`. run is a recording on the live page that
     shows the same thing, and at is a mark in that recording ("" = its beginning).
     """
 
@@ -35,23 +35,23 @@ class Chapter(NamedTuple):
 
     @property
     def progress(self) -> str:
-        """`4/11, about 4 min`: chapter 3 is the fourth of 11."""
+        """The chapter's place and duration. `4/11, about 4 min`: chapter 3 is the fourth of 11."""
         return f"{CHAPTERS.index(self) + 1}/{len(CHAPTERS)}, about {self.minutes} min"
 
     @property
     def page(self) -> str:
-        """The address of its recording, relative to learn/docs; "" = it has no recording."""
+        """The address of its recording, relative to learn/docs, or "" if it has no recording."""
         place = f"live-page/index.html#run={self.run}" + (f"&at={self.at}" if self.at else "")
         return place if self.run else ""
 
     @property
     def next(self) -> Chapter | None:
-        """The chapter after it."""
+        """The next chapter, or None after the last one."""
         after = CHAPTERS[CHAPTERS.index(self) + 1 :]
         return after[0] if after else None
 
     def tell(self, screen: Screen) -> object:
-        """Tell the chapter, and name the next step. Returns: its end state, which the tests assert."""
+        """Run the chapter, and name what to read next. Returns: its end state, which the tests check."""
         screen.title(self.name, self.progress)
         script = import_module(f"handloop_learn.{self.module}")
         end: object = script.chapter(screen)

@@ -19,13 +19,19 @@ RECAP: Final = (
         "A controller is a client. It watches objects, compares what exists with what is wanted, and writes "
         "the difference."
     ),
-    "The path is a loop: a controller's own writes come back to it as watch events.",
-    "A failed sync is no disaster, because the name goes back into the queue and the next sync looks again.",
+    "The steps form a loop: a controller's own writes come back to it as watch events.",
+    ("A failed sync is retried: the name returns to the queue, and the next sync reads the current state."),
 )
 
 
 class End(NamedTuple):
-    """The Deployment's creator and two UIDs; the steps before and after its deletion; errors after that."""
+    """
+    The chapter's results.
+
+    creator = the Deployment's field manager; first_uid, second_uid = the Deployment's UIDs before and after
+    its deletion; before, after = the numbers of the steps that ran then; errors = the errors of the syncs
+    after the deletion.
+    """
 
     creator: str
     first_uid: str
@@ -36,11 +42,11 @@ class End(NamedTuple):
 
 
 def chapter(screen: Screen) -> End:
-    """Tell the chapter."""
+    """Run the chapter."""
     screen.tell(
-        "This process runs a small API server, called the sandbox, and a controller for Foos. It is the "
-        "plain controller, which is sample-controller in Python. A Foo is an object that asks for one "
-        "Deployment, with a given name and number of replicas. You apply a Foo with this spec:"
+        "This process runs a small API server, called the sandbox, and the plain controller, which is "
+        "sample-controller in Python. Its objects are Foos. A Foo asks for one Deployment with a given name "
+        "and number of replicas. You apply a Foo with this spec:"
     )
     screen.show(**SAMPLE["spec"])
     screen.ask("Who creates the Deployment: the server, kubectl, a controller, or something else?")
@@ -51,18 +57,19 @@ def chapter(screen: Screen) -> End:
         owners = [entry for entry in first["metadata"]["managedFields"] if "f:spec" in entry["fieldsV1"]]
         creator = owners[0]["manager"]
         screen.reveal(
-            f"{creator}. It is our controller, a client like any other. The server only stores objects.",
+            f"{creator}, which is our controller. It is a client like any other. The server only stores "
+            "objects.",
             Words(("controller", creator), ("server", "kubectl", "api", "scheduler", "kubelet", "i", "you")),
         )
         screen.tell(
-            "A controller takes twelve steps. The table shows the line of each step; * means that the line "
-            "has run."
+            "A controller works in twelve steps. The table shows the line of code for each step; * means "
+            "that the line has run."
         )
         log.settle()
         before = _strip(screen, trace)
         log.take_errors()
         screen.break_it(
-            "we delete the Deployment. The server answers the first attempt to create a new one with a 500.",
+            "we delete the Deployment. The server answers the first attempt to create it again with a 500.",
             "Does the Deployment come back?",
         )
         stage.sandbox.faults.error(500, verbs=["create"], resources=["deployments"], count=1)
@@ -73,17 +80,17 @@ def chapter(screen: Screen) -> End:
     screen.show(steps_that_ran_again=", ".join(map(str, sorted(after))))
     screen.show(uid_before=first["metadata"]["uid"], uid_after=last["metadata"]["uid"])
     screen.show(**{f"failed sync {number}": error for number, error in enumerate(errors, 1)})
-    screen.reveal("Yes, as a new object. Step (11) put the name back into the queue after the failure.", YES)
+    screen.reveal("Yes, as a new object. After the failure, step (11) queued the Foo's name again.", YES)
     screen.tell(
-        "Besides the 500, there may be a Conflict, if a worker was faster than the watch and based its write "
-        "on a Foo that did not yet include the controller's previous write. The next sync has the newer Foo."
+        "You may also see a Conflict. It happens if a worker is faster than the watch: the cached Foo does "
+        "not yet include the controller's previous write. The next sync reads the newer Foo."
     )
     return End(creator, first["metadata"]["uid"], last["metadata"]["uid"], before, after, errors)
 
 
 def _available(stage: Stage, screen: Screen, old_uid: str) -> dict[str, Any]:
     """
-    Wait for a Deployment with another UID, and for the Foo to report its replicas.
+    Wait until the Deployment has a UID other than old_uid, and the Foo's status reports its replicas.
 
     Returns: the Deployment.
     """
@@ -109,5 +116,5 @@ def _strip(screen: Screen, trace: LineTrace) -> set[int]:
         )
         for step in steps()
     ]
-    screen.table(("", "step", "line", "first on thread"), rows)
+    screen.table(("", "step", "line", "first thread"), rows)
     return {step.number for step in steps() if hits[step.place]}

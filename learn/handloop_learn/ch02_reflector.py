@@ -25,14 +25,14 @@ from handloop_learn.stage import Stage
 from handloop_learn.waiting import until
 
 RECAP: Final = (
-    "List once, and then watch. From then on, only changes are sent.",
-    "A broken connection costs a new watch. A 410 costs a new list, and so do some rarer errors.",
+    "List once, and then watch. From then on, the server sends only changes.",
+    "After a broken connection, watch again. After a 410, and after some rarer errors, list again.",
     "The waits between retries grow and are partly random, so that the server can recover.",
 )
 
 
 class End(NamedTuple):
-    """Statistics after the list, a broken connection and a 410; the last waits; the names that arrived."""
+    """Statistics after the list, the broken connection and the 410; the last waits; the names received."""
 
     listed: ReflectorStatistics
     resumed: ReflectorStatistics
@@ -42,7 +42,7 @@ class End(NamedTuple):
 
 
 def chapter(screen: Screen) -> End:
-    """Tell the chapter."""
+    """Run the chapter."""
     with Stage(lifelike=False) as stage:
         stage.apply("one")
         screen.tell(
@@ -57,21 +57,19 @@ def chapter(screen: Screen) -> End:
             )
             listed = shown.once_it_has("one")
             _show(screen, listed)
-            screen.ask(
-                "The connection breaks. Meanwhile, the Foo `two` is created. Does it list everything again?"
-            )
+            screen.ask("The connection breaks, and the Foo `two` is created. Are all Foos listed again?")
             stage.sandbox.faults.drop_watches("reset", only_open=True)
             stage.apply("two")
             resumed = shown.once_it_has("two")
             _show(screen, resumed)
             screen.reveal(
                 "No. After a short wait (the back-off), a second watch continued from version "
-                f"{listed.last_sync_resource_version} and brought only what the first one had missed. "
-                "Listing 10,000 objects after every broken connection would be expensive.",
+                f"{listed.last_sync_resource_version} and received only the changes that the first one had "
+                "missed. Listing 10,000 objects after every broken connection would be expensive.",
                 NO,
             )
             screen.break_it(
-                "the server forgets its log, as an API server does after a few minutes or many changes. The "
+                "the server drops its log, as an API server does after a few minutes or many changes. The "
                 f"open watch, number {resumed.watches}, gets a 410, and the Foo `three` is created.",
                 "What does the reflector do now: watch again, or list again?",
             )
@@ -80,8 +78,8 @@ def chapter(screen: Screen) -> End:
             relisted = shown.once_it_has("three")
             _show(screen, relisted)
             screen.reveal(
-                "It lists again, because the log no longer reaches back to our version. Only now does the "
-                f"server send everything again. Watch {relisted.watches} continues from this list's version.",
+                "It lists again, because the log no longer reaches back to its version. The server has to "
+                f"send everything again. Watch {relisted.watches} continues from the new list's version.",
                 Words(("list", "lists", "relist"), ("watch", "watches", "nothing")),
             )
             waited = _refused(screen, stage, shown)
@@ -89,12 +87,12 @@ def chapter(screen: Screen) -> End:
 
 
 def _refused(screen: Screen, stage: Stage, shown: ShownReflector) -> list[float]:
-    """Refuse lists as well. Returns: each wait in seconds."""
+    """Make the server refuse lists, too. Returns: each wait in seconds."""
     # client-go @32ce75a7d: tools/cache/reflector.go, watch and handleWatch; ours: relist_policy.py
     screen.tell(
-        "Some rarer errors cost a list, too. client-go lists again after a watch that ends within a second "
-        "without an event, and after a watch that is refused with anything but 429. Our reflector lists "
-        "again after five watches in a row that brought nothing but an error."
+        "Some rarer errors also require a list. client-go lists again if a watch ends within a second "
+        "without an event, or if the server refuses it with any code but 429. Our reflector lists again "
+        "after five watches in a row that returned only an error."
     )
     screen.break_it(
         "the open watch gets another 410, and the server refuses the next three lists with 503. The "
@@ -108,8 +106,8 @@ def _refused(screen: Screen, stage: Stage, shown: ShownReflector) -> list[float]
     shown.once_it_has("four")
     waited = shown.pause.waited[waited_before:]
     screen.reveal(
-        f"{len(waited)}: once after the 410, and once after each refused list. Each wait is longer than "
-        "the one before, and partly random, so that many clients do not all come back at once.",
+        f"{len(waited)}: once after the 410, and once after each refused list. Each wait is longer than the "
+        "one before, and partly random, so that many clients do not all retry at once.",
         len(waited),
     )
     return waited
@@ -126,27 +124,35 @@ def _show(screen: Screen, seen: ReflectorStatistics) -> None:
 
 
 class ShownStore:
-    """Stands in for DeltaFIFO. State: names, in arrival order. Threads: runs on the reflector's thread."""
+    """
+    A stand-in for DeltaFIFO that shows what it receives.
+
+    State: names, in arrival order. Threads: runs on the reflector's thread.
+    """
 
     def __init__(self, screen: Screen) -> None:
         self.names: list[str] = []
         self._screen = screen
 
     def enqueue_batch(self, entries: Iterable[tuple[DeltaType, Any]]) -> None:
-        """Take a block of watch events."""
+        """Show a batch of watch events, and record their names."""
         for delta_type, foo in entries:
             self._screen.line(f"watch event: {delta_type} {foo.metadata.name}", Colour.GREEN)
             self.names.append(foo.metadata.name)
 
     def replace(self, objects: Listed[Foo], resource_version: str) -> None:
-        """Take a list."""
+        """Show a list, and record its names."""
         names = [foo.metadata.name for foo in objects]
         self._screen.line(f"LIST at version {resource_version}: {', '.join(names)}", Colour.RED)
         self.names += names
 
 
 class ShownPause(RetryPause):
-    """State: waited, each wait in seconds. Threads: runs on the reflector's thread."""
+    """
+    A RetryPause that shows each wait.
+
+    State: waited, each wait in seconds. Threads: runs on the reflector's thread.
+    """
 
     def __init__(self, screen: Screen, seams: Seams) -> None:
         super().__init__(seams=seams)
@@ -154,7 +160,7 @@ class ShownPause(RetryPause):
         self._screen = screen
 
     def wait(self, seconds: float, *, gone: bool, returns_seen: int | None = None) -> None:
-        """Show how long the wait is, then wait. After a stop there is nothing to wait for."""
+        """Show how long the wait is, and then wait. After a stop, show and record nothing."""
         if not self.stopped.is_set():
             self._screen.line(f"back off for {seconds:.1f} s", Colour.YELLOW)
             self.waited.append(seconds)
@@ -162,7 +168,7 @@ class ShownPause(RetryPause):
 
 
 class ShownReflector:
-    """A reflector of Foos that runs on its own thread for the length of a `with`. Its clock runs fast."""
+    """A reflector of Foos with a fast clock. It runs on its own thread inside a `with`."""
 
     def __init__(self, stage: Stage, screen: Screen) -> None:
         self.clock = FastClock()
@@ -196,7 +202,7 @@ class ShownReflector:
         self._thread.join()
 
     def once_it_has(self, name: str) -> ReflectorStatistics:
-        """The statistics once a name has arrived and a watch is open. Blocks: until then."""
+        """Return the statistics once the named Foo has arrived and a watch is open. Blocks: until then."""
         until(lambda: name in self.store.names, f"the Foo {name}")
         until(lambda: self.reflector.statistics().state is State.WATCHING, "an open watch")
         return self.reflector.statistics()

@@ -1,4 +1,4 @@
-"""Chapter 3: between the reflector and the informer, changes wait under the keys of their objects."""
+"""Chapter 3: between the reflector and the informer, changes are queued by their object's key."""
 
 from __future__ import annotations
 
@@ -15,17 +15,20 @@ from handloop_learn.source import cut, whole
 
 EVENTS: Final = "Added a 1, Added b 1, Updated a 2, Updated a 3, Updated b 2"
 RECAP: Final = (
-    "Five events become two keys in line, and the events of a key are handled together.",
-    "A list says what exists. Deletions are found by comparing it with the store, and become tombstones.",
+    "Five events become two keys in the queue. A key's waiting events are handled together.",
     (
-        "Today's client-go keeps single events in their order. A sync cannot tell the difference, because it "
-        "looks only at the present state."
+        "A list contains what exists. The FIFO compares it with the store, and queues tombstones for "
+        "deletions."
+    ),
+    (
+        "Today's client-go queues single events, in order. For a sync this makes no difference, because it "
+        "reads only the current state."
     ),
 )
 
 
 class End(NamedTuple):
-    """The events that handlers hear of; the deltas after events, lists and a resync; the stored keys."""
+    """The events that handlers receive; the deltas after events, lists and a resync; the stored keys."""
 
     orders: tuple[list[str], list[str]]
     deltas: list[dict[str, list[str]]]
@@ -33,20 +36,22 @@ class End(NamedTuple):
 
 
 class RealFIFO(deque[Delta[Foo]]):
-    """The part of client-go's RealFIFO that matters here: single events, in the order in which they came."""
+    """The part of client-go's RealFIFO that matters here: single events, in the order of their arrival."""
 
     def pop_into(self, store: Indexer[Foo]) -> list[str]:
-        """Store all events. Returns: each event as a handler hears of it."""
+        """Store all events. Returns: each event as a handler receives it."""
         return [_stored(self.popleft(), store) for _ in range(len(self))]
 
 
 def chapter(screen: Screen) -> End:
-    """Tell the chapter."""
+    """Run the chapter."""
     store: Indexer[Foo] = Indexer()
     fifo: DeltaFIFO[Foo] = DeltaFIFO(store)
     real = RealFIFO()
-    screen.tell("The reflector puts watch events into the DeltaFIFO as deltas, each a type and an object.")
-    screen.ask("Three events come for the Foo `a`, and two for `b`. How many keys are in line then?")
+    screen.tell(
+        "The reflector puts watch events into the DeltaFIFO as deltas. A delta is a type and an object."
+    )
+    screen.ask("Three events arrive for the Foo `a`, and two for `b`. How many keys are in the queue then?")
     for word, name, replicas in map(str.split, EVENTS.split(", ")):
         delta = Delta(DeltaType(word), _foo(name, int(replicas)))
         fifo.enqueue_batch([delta])
@@ -54,9 +59,11 @@ def chapter(screen: Screen) -> End:
         said = "  ".join(f"{key}: {', '.join(types)}" for key, types in _types(fifo).items())
         screen.line(f"{word:<7} {name} -> {said}")
     deltas, joined = [_types(fifo)], _pop(fifo, store)
-    screen.reveal(f"{len(deltas[0])}, each with all its deltas. A key keeps its place:", len(deltas[0]))
+    screen.reveal(
+        f"{len(deltas[0])}, each with all its deltas. A new delta does not move a queued key:", len(deltas[0])
+    )
     screen.code(cut(DeltaFIFO._append_locked, "if deltas is not None", "queue.append"))
-    screen.tell("The `elif` drops the deletion of an object that neither the queue nor the store knows.")
+    screen.tell("The `elif` drops the deletion of an object that is neither in the queue nor in the store.")
     orders = joined, real.pop_into(Indexer())
     _compare(screen, *orders)
     deltas += _lists(screen, fifo, store)
@@ -65,46 +72,46 @@ def chapter(screen: Screen) -> End:
     deltas.append(_types(fifo))
     screen.show(stored=store.list_keys(), after_a_resync=deltas[-1])
     screen.tell(
-        "Replaced means that a list had the object. Sync means that a resync shows the stored object to the "
-        "handlers once more. Neither means that the object has changed. A resync does not ask the server, so "
-        "it cannot find missed events."
+        "Replaced means that a list contained the object. Sync means that a resync passes the stored object "
+        "to the handlers again. Neither means that the object has changed. A resync sends no request, so it "
+        "cannot find missed events."
     )
     return End(orders, deltas, store.list_keys())
 
 
 def _compare(screen: Screen, joined: list[str], single: list[str]) -> None:
-    """Show the order of events in today's client-go beside ours."""
+    """Show the order of events in today's client-go and in ours."""
     # client-go @32ce75a7d: features/known_features.go (InOrderInformers: on in 1.33, locked in 1.36;
     # UnlockWhileProcessingFIFO, AtomicFIFO: on in 1.36; InOrderInformersBatchProcess: on in 1.35),
     # tools/cache/controller.go (newQueueFIFO), tools/cache/the_real_fifo.go (whileProcessing_locked,
     # addReplaceToItemsLocked, PopBatch)
     screen.tell(
         "client-go used this queue for ten years. Since 1.33 its shared informers have used a RealFIFO by "
-        "default, and since 1.36 no switch brings the old queue back. A RealFIFO does not join events:"
+        "default, and since 1.36 this default cannot be changed. A RealFIFO does not group events:"
     )
     screen.code(whole(RealFIFO.pop_into))
-    screen.tell("This is how the handlers hear of the same five events:")
+    screen.tell("The handlers receive the same five events in this order:")
     screen.show(DeltaFIFO=", ".join(joined), RealFIFO=", ".join(single))
     screen.tell(
         "By default, a RealFIFO also releases its lock while events are processed. A whole list is a single "
-        "event, which is compared with the store when it is processed. One pop can take up to 1,000 events "
-        "of different keys. We use the DeltaFIFO because it is the one that people read about, and because "
-        "it shows in one place everything that waits for a key. A sync needs no order across keys."
+        "event, which is compared with the store when it is processed. One pop can process up to 1,000 "
+        "events of different keys. We use the DeltaFIFO because most texts describe it, and because it "
+        "shows all waiting changes of a key in one place. A sync does not need an order across keys."
     )
 
 
 def _lists(screen: Screen, fifo: DeltaFIFO[Foo], store: Indexer[Foo]) -> list[dict[str, list[str]]]:
-    """Show a deletion that no watch saw, and one that both a watch and a list report."""
+    """Show a deletion that no watch reports, and one that both a watch and a list report."""
     screen.break_it(
         "`b` is deleted while the watch is down and the FIFO is empty. The next list has only `a`.",
-        "Who still knows `b`: the list, the FIFO, or the store?",
+        "Where is `b` still known: in the list, the FIFO, or the store?",
     )
     _relist(fifo, "a")
     unseen = _types(fifo)
     screen.show(stored=store.list_keys(), items=unseen)
     screen.reveal(
-        "Only the store. The FIFO compared the store with the list, and queued a tombstone, which is a "
-        "Deleted with the last state that the store had.",
+        "Only in the store. The FIFO compared the store with the list, and queued a tombstone: a Deleted "
+        "with the object's last stored state.",
         Words(("store", "indexer", "cache"), ("list", "fifo", "queue", "nobody", "server")),
     )
     _pop(fifo, store)
@@ -118,7 +125,9 @@ def _lists(screen: Screen, fifo: DeltaFIFO[Foo], store: Indexer[Foo]) -> list[di
     _relist(fifo, "a")
     both = _types(fifo)
     screen.show(items=both)
-    screen.tell("Only one Deleted is left. It came first, with the final state, so a tombstone adds nothing.")
+    screen.tell(
+        "Only the watch's Deleted is left. It contains the final state, so the list's tombstone adds nothing."
+    )
     screen.code(cut(extend, "if delta.type", "deltas[-1] = delta"))
     _pop(fifo, store)
     return [unseen, both]
@@ -143,7 +152,7 @@ def _word(delta: Delta[Foo]) -> str:
 
 
 def _stored(delta: Delta[Foo], store: Indexer[Foo]) -> str:
-    """Store one delta. Returns: the name and the replicas that a handler hears of."""
+    """Store one delta. Returns: the name and the replicas that a handler receives."""
     store.apply([delta])
     foo = delta.object
     return f"{foo.metadata.name} {foo.spec.replicas}" if isinstance(foo, Foo) else f"{foo.key} gone"

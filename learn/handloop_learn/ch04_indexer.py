@@ -1,4 +1,4 @@
-"""Chapter 4: the indexer answers from memory, by any index, and gives all readers the same object."""
+"""Chapter 4: the indexer serves reads from memory, finds objects by index, and shares them among readers."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from handloop_learn.source import whole
 from handloop_learn.stage import Stage, started
 
 RECAP: Final = (
-    "The cache costs one watch, and reading it costs no request.",
-    "An index finds the objects that have a given value, without scanning all objects.",
+    "Filling the cache takes one watch. Reading it takes no request.",
+    "An index finds the objects with a given value, without scanning all objects.",
     "All readers share the objects that a lister returns. Copy one before you change it.",
 )
 
 
 class End(NamedTuple):
-    """Requests to fill the cache and from the lister; results of index and scan; errors that writers got."""
+    """The informer's and the lister's requests; what index and scan found; the errors of the writes."""
 
     requests: tuple[int, int]
     same_object: bool
@@ -32,12 +32,12 @@ class End(NamedTuple):
 
 
 def by_deployment(foo: Foo) -> list[str]:
-    """An index function: the values under which a Foo is found."""
+    """Return the values under which the index lists a Foo."""
     return [foo.spec.deployment_name]
 
 
 def chapter(screen: Screen) -> End:
-    """Tell the chapter."""
+    """Run the chapter."""
     with Stage() as stage:
         for number in range(60):
             stage.apply(f"foo-{number}", deployment=f"web-{number % 20}")
@@ -48,9 +48,15 @@ def chapter(screen: Screen) -> End:
             filled = stage.counts.total()
             screen.tell(f"An informer has filled its store, the indexer, with {len(informer.indexer)} Foos.")
             screen.show(requests_so_far=dict(stage.counts), indexes=list(informer.indexer.indexers()))
-            screen.tell("One WATCH both lists and watches: with sendInitialEvents, it sends every Foo first.")
-            screen.tell("A bookmark ends this list. Older servers get a GET per 500 objects, then a WATCH.")
-            screen.ask("A lister, the store's reader, gets each Foo by name. How many more requests is that?")
+            screen.tell(
+                "One WATCH both lists and watches: with sendInitialEvents, the server first sends every Foo."
+            )
+            screen.tell(
+                "A bookmark marks its end. An older server gets a GET per 500 objects, and then a WATCH."
+            )
+            screen.ask(
+                "A lister, which reads the store, gets each Foo by name. How many more requests does it send?"
+            )
             names = [foo.metadata.name for foo in lister.list(namespace="default")]
             got = [foo for name in names if (foo := lister.get(name, namespace="default"))]
             asked = stage.counts.total() - filled
@@ -58,8 +64,9 @@ def chapter(screen: Screen) -> End:
     again = next(foo for foo in lister if foo.metadata.name == names[0])
     screen.show(the_same_object_twice=again is got[0])
     screen.tell(
-        "The Deployment `web-3` disappears. Which Foos need a sync? An index answers that. It is a second "
-        "dictionary, which maps values to keys. This function returns a Foo's values for `deployment`:"
+        "The Deployment `web-3` disappears. An index finds the Foos that need a sync. It is a second "
+        "dictionary, which maps values to keys. This function returns a Foo's values for the index "
+        "`deployment`:"
     )
     screen.code(whole(by_deployment))
     screen.tell("These Foos name `web-3`, found through the index and by a scan of all Foos:")
@@ -75,17 +82,17 @@ def chapter(screen: Screen) -> End:
 
 
 def _written(screen: Screen, again: Foo) -> list[str]:
-    """Write into a cached Foo. Returns: the errors."""
+    """Try to modify a cached Foo. Returns: the errors."""
     screen.break_it("a handler modifies an object in the cache.", "Does the cache change?")
     refusals = [_refusal(lambda: setattr(again.spec, "replicas", 9))]
     refusals += [_refusal(lambda: again.metadata.labels.update(team="mine"))]
     screen.show(replicas=refusals[0], labels=refusals[1], replicas_still=again.spec.replicas)
     screen.reveal("No. The objects in this cache cannot be changed.", NO)
     screen.tell(
-        "In Go they can be changed, and nothing reports the mistake. All listers and handlers share the "
-        "object, so they see a state that the server never had. A sync that compares with it finds no "
-        "difference and writes nothing, until the object's next event brings the server's state back. It is "
-        "also a data race, because another goroutine may be reading. So in Go, make a DeepCopy first, and "
+        "In Go they can be changed, and the mistake goes unnoticed. All listers and handlers share the "
+        "object, so they read a state that the server never had. A sync then finds no difference and writes "
+        "nothing, until the object's next event restores the server's state. The change is also a data "
+        "race, because another goroutine may be reading the object. So in Go, make a DeepCopy first, and "
         "change the copy."
     )
     return refusals

@@ -1,4 +1,4 @@
-"""Chapter 5: one informer, many handlers, and what a slow one does to the others."""
+"""Chapter 5: one informer serves many handlers. What does a slow one do to the others?"""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ Listeners: TypeAlias = tuple[ListenerStatistics, ...]
 RECAP: Final = (
     "One watch and one cache serve all handlers of a kind.",
     "Each handler has its own buffer and thread, so a slow handler does not delay the others.",
-    "A resync repeats what is stored, and does not ask the server.",
+    "A resync passes the stored objects to the handlers again, and sends no request.",
 )
 
 
 class End(NamedTuple):
-    """Requests; listeners (fast, slow) while one blocks, and afterwards; what a resync showed."""
+    """The requests; both listeners, while the slow one blocks and at the end; the calls of a resync."""
 
     requests: int
     blocked: Listeners
@@ -40,7 +40,7 @@ class End(NamedTuple):
 
 
 def chapter(screen: Screen) -> End:
-    """Tell the chapter."""
+    """Run the chapter."""
     clock, slow, resyncs = HandClock(), WaitingHandler(), list[tuple[str, str, bool]]()
 
     def fast_add(foo: Foo) -> None:
@@ -57,13 +57,13 @@ def chapter(screen: Screen) -> End:
         informer.add_event_handler(slow, resync_seconds=0)
         with started(factory), slow:
             screen.tell("One informer has two handlers. The second blocks in its first call.")
-            screen.ask("Three Foos are created. How many does the first handler see while the second blocks?")
+            screen.ask("Three Foos are created. How many does the first handler get while the second blocks?")
             for name in ("one", "two", "three"):
                 stage.apply(name)
             blocked = once(screen, informer, (3, 0), (0, 3))
             screen.reveal(f"{blocked[0].handled}. Only the slow handler's buffer grows.", blocked[0].handled)
             screen.show(requests_for_both=dict(stage.counts))
-            screen.tell("One watch serves both. Each has a listener, whose thread empties its buffer.")
+            screen.tell("Both share one watch. Each has its own buffer, which a listener thread empties:")
             screen.code(cut(ProcessorListener._take, "while not", "taken, self"))
             slow.open()
             screen.tell(
@@ -74,9 +74,9 @@ def chapter(screen: Screen) -> End:
             until(lambda: len(resyncs) == 3, "a resync")
             screen.table(("old version", "new version", "same object"), resyncs)
             screen.tell(
-                "A resync shows each stored object again. Nothing changed and no request was sent, so it "
-                "cannot make up for a missed event. It is for a controller that depends on more than its "
-                "objects, such as a cloud or the time, and so has to look again."
+                "A resync passes each stored object to the handler again. Nothing changed and no request "
+                "was sent, so it cannot make up for a missed event. It is for a controller that also "
+                "depends on something without events, such as a cloud or the time."
             )
             last = _poisoned(screen, stage, informer)
         return End(stage.counts.total(), blocked, resyncs, last)
@@ -86,7 +86,7 @@ def _poisoned(screen: Screen, stage: Stage, informer: SharedIndexInformer[Foo]) 
     """Let the first handler raise. Returns: the listeners afterwards."""
     screen.break_it(
         "two more Foos are created, and one of them makes the first handler raise an error.",
-        "Does the second handler hear of both?",
+        "Does the second handler receive both?",
     )
     stage.apply("poison")
     stage.apply("five")
@@ -94,16 +94,16 @@ def _poisoned(screen: Screen, stage: Stage, informer: SharedIndexInformer[Foo]) 
     # client-go @32ce75a7d: tools/cache/shared_informer.go, processorListener.run: HandleCrash, which
     # panics again unless ReallyCrash is false (apimachinery pkg/util/runtime/runtime.go)
     screen.reveal(
-        "Yes, and so does the first one, because the error is only logged and the next call follows. "
-        "(The handled calls include resyncs.) In client-go, a handler that panics ends the whole process, "
-        "because the panic is logged and then raised again.",
+        "Yes, and so does the first one: its error is logged, and the next call follows. (The handled calls "
+        "include resyncs.) In client-go, a handler's panic ends the whole process, because the panic is "
+        "logged and then raised again.",
         YES,
     )
     return last
 
 
 def once(screen: Screen, informer: SharedIndexInformer[Foo], *counts: tuple[int, int]) -> Listeners:
-    """Wait until the listeners' handled and pending notifications equal counts, then show the listeners."""
+    """Wait until the listeners' handled and pending notifications equal counts. Then show the listeners."""
 
     def listeners() -> Listeners:
         return informer.statistics().listeners
@@ -116,10 +116,10 @@ def once(screen: Screen, informer: SharedIndexInformer[Foo], *counts: tuple[int,
 
 class WaitingHandler:
     """
-    Implements handloop.informers.handlers.ResourceEventHandler: each call waits until open().
+    Implements handloop.informers.handlers.ResourceEventHandler: each call waits until open() is called.
 
-    Leaving a `with` opens it, too, so that an informer can end. Threads: the listener's thread waits; any
-    thread may open it.
+    Leaving the `with` also calls open(), so that the informer can end. Threads: the listener's thread waits;
+    any thread can call open().
     """
 
     def __init__(self) -> None:
@@ -132,7 +132,7 @@ class WaitingHandler:
         self.open()
 
     def open(self) -> None:
-        """Let every call return, now and later."""
+        """Let all current and later calls return."""
         self._gate.set()
 
     def on_add(self, obj: Foo, is_in_initial_list: bool) -> None:  # noqa: ARG002, FBT001 - the Protocol's signature

@@ -1,4 +1,4 @@
-"""Chapter 6: the workqueue decides when a key is worked on, and gives no key to two workers at once."""
+"""Chapter 6: the workqueue decides when a key is synced, and never gives a key to two workers at once."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from handloop_learn.source import cut
 from handloop_learn.waiting import until
 
 RECAP: Final = (
-    "A key waits only once, however often it is added. The next sync looks at the newest state anyway.",
-    "The set processing is the lock on a key, so no two workers have the same key.",
+    "A key is queued only once, however often it is added. The next sync reads the newest state anyway.",
+    "The set `processing` acts as a lock on each key, so no two workers have the same key.",
     "Each get() needs a done(), and each success needs a forget().",
 )
 
 
 class End(NamedTuple):
-    """Statistics with a paused worker; its syncs; statistics without done(); delays without forget()."""
+    """Statistics with a paused worker; its syncs; statistics without done(); the delays without forget()."""
 
     while_paused: QueueStatistics
     syncs: list[str]
@@ -32,18 +32,24 @@ class End(NamedTuple):
 
 
 def chapter(screen: Screen) -> End:
-    """Tell the chapter."""
+    """Run the chapter."""
     queue = _queue(HandClock())
     with PausedWorker(queue) as worker:
         screen.tell(
-            "A Foo takes two routes. The object goes into the cache, and its key, such as default/a, goes "
-            "into the workqueue. They meet when a worker that has the key asks the cache for the object."
+            "A Foo takes two paths. The object goes into the cache, and its key, such as default/a, goes "
+            "into the workqueue. A worker takes the key from the queue, and reads the object from the "
+            "cache."
         )
-        screen.tell("A worker is busy with `a`. Keys in dirty need work. Those in processing have a worker.")
+        screen.tell(
+            "A worker is busy with `a`. The keys in `dirty` need work, and those in `processing` have a "
+            "worker."
+        )
         queue.add("a")
         worker.begins(1)
         _show(screen, queue)
-        screen.ask("`a` and `b` are added 100 times each. How many syncs will `a` have had in the end?")
+        screen.ask(
+            "`a` and `b` are added 100 times each. How many times will `a` have been synced in the end?"
+        )
         for key in ["a", "b"] * 100:
             queue.add(key)
         while_paused = queue.statistics()
@@ -51,8 +57,8 @@ def chapter(screen: Screen) -> End:
         worker.resume(3)
         counts = ", ".join(f"{key}: {worker.syncs.count(key)}" for key in "ab")
         screen.reveal(
-            f"{counts}. An add during a sync causes one more sync, because the worker may have looked before "
-            "the add.",
+            f"{counts}. An add during a sync causes one more sync, because the running one may already have "
+            "read the state.",
             worker.syncs.count("a"),
         )
         screen.tell("add() does not queue a key that a worker has. done() queues it later:")
@@ -65,19 +71,23 @@ def chapter(screen: Screen) -> End:
 
 def _without_done(screen: Screen) -> QueueStatistics:
     """Get a key, and never call done(). Returns: the statistics afterwards."""
-    screen.break_it("a worker never calls done(), and the key is added again.", "Does an idle worker get it?")
+    screen.break_it(
+        "a worker never calls done(), and the key is added again.", "Does an idle worker get the key?"
+    )
     with _queue(HandClock()) as queue:
         queue.add("stuck")
         queue.get()
         queue.add("stuck")
         _show(screen, queue)
         without_done = queue.statistics()
-        screen.reveal("No, and no worker ever will. The key stays in processing, and no error says so.", NO)
+        screen.reveal(
+            "No, and no worker ever will. The key stays in `processing`, and no error is reported.", NO
+        )
     return without_done
 
 
 def _without_forget(screen: Screen) -> list[float]:
-    """Count failures forever. Returns: the delays."""
+    """Let each sync fail once, without ever calling forget(). Returns: the delays."""
     screen.break_it(
         "a worker never calls forget(). Each sync fails once, and its retry succeeds.",
         "The first retry waits 5 ms. How many seconds does the fifth wait?",
@@ -108,9 +118,9 @@ def _show(screen: Screen, queue: RateLimitingQueue[str]) -> None:
 
 class PausedWorker:
     """
-    A thread that gets a key, waits for resume(), and returns the key. It runs for the length of a `with`.
+    A worker thread that waits in each sync until resume() is called. It runs inside a `with`.
 
-    State: syncs, the keys in the order in which work on them began. Only the worker's thread writes it.
+    State: syncs, the keys in the order in which their syncs began. Only the worker's thread writes it.
     """
 
     def __init__(self, queue: RateLimitingQueue[str]) -> None:
@@ -129,11 +139,11 @@ class PausedWorker:
         self._thread.join()
 
     def begins(self, syncs: int) -> None:
-        """Wait until work on this many keys has begun. Blocks: until then."""
+        """Wait until this many syncs have begun. Blocks: until then."""
         until(lambda: len(self.syncs) >= syncs, f"sync {syncs} of the worker")
 
     def resume(self, syncs: int) -> None:
-        """Never wait again. Blocks: until work on this many keys has begun, and all are done."""
+        """Stop waiting in syncs. Blocks: until this many syncs have begun, and all have ended."""
         self._gate.set()
         self.begins(syncs)
         until(lambda: self._queue.statistics().in_flight == 0, "the end of the work")

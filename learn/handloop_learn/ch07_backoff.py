@@ -1,4 +1,4 @@
-"""Chapter 7: a key that keeps failing is retried later and later, and all failed keys share one bucket."""
+"""Chapter 7: a key that keeps failing waits longer after each failure, and all retries share one bucket."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ EXAMPLE: Final = ObjectName("default", "example-foo")
 RECAP: Final = (
     "A key that fails waits 5 ms. Each further failure doubles the wait, up to 1000 s.",
     "Call forget() after a success. Otherwise the next failure counts as one more in a row.",
-    "Keys that fail at the same time share a bucket. A key that a handler adds never waits for it.",
+    "All failed keys share one bucket of retries. A key that a handler adds does not wait for it.",
 )
 
 
@@ -35,22 +35,23 @@ class End(NamedTuple):
 
 
 def chapter(screen: Screen) -> End:
-    """Tell the chapter."""
+    """Run the chapter."""
     screen.tell("The plain Foo controller's worker asks a rate limiter when to retry a failed key:")
     screen.code(cut(FooController._process_next_work_item, "self.sync_handler", "self._workqueue.forget"))
     screen.code(cut(default_rate_limiter, "for_each", "return"))
     screen.tell(
-        "for_each uses its defaults. A key's first wait is 5 ms, each further failure doubles it, and the "
-        "longest wait is 1000 s. All keys share the bucket: 50 retries a second, after a burst of 300."
+        "`for_each` has the default delays: a key first waits 5 ms, each further failure doubles the wait, "
+        "and the longest is 1000 s. All keys share the bucket, which allows 50 retries a second after a "
+        "burst of 300."
     )
     # client-go @32ce75a7d: util/workqueue/default_rate_limiters.go
     # sample-controller @7e64d481: controller.go:110
     screen.tell(
-        "client-go's default and sample-controller have the same waits. The bucket is sample-controller's; "
-        "client-go's default allows 10 a second, after a burst of 100. Both limits are only for retries: a "
-        "key that a handler adds never waits."
+        "client-go's default rate limiter and sample-controller's have the same waits. The bucket is "
+        "sample-controller's; client-go's allows 10 retries a second after a burst of 100. Both limits "
+        "apply only to retries: a key that a handler adds never waits."
     )
-    screen.ask("A sync fails again and again. How long after the 10th failure does the retry come?")
+    screen.ask("A sync fails again and again. How many seconds after the 10th failure is it retried?")
     clock = HandClock()
     with RateLimitingQueue[ObjectName](
         default_rate_limiter(clock), QueueOptions(seams=Seams(clock=clock))
@@ -80,7 +81,7 @@ def chapter(screen: Screen) -> End:
 
 
 def _crowd(screen: Screen, clock: HandClock) -> list[float]:
-    """Let many keys fail at once. Returns: the wait of each key."""
+    """Let many keys fail at once. Returns: each key's wait."""
     screen.ask(
         f"{CROWD} different Foos fail at the same moment, each for the first time. After how many seconds is "
         "the last one retried?"
@@ -88,13 +89,16 @@ def _crowd(screen: Screen, clock: HandClock) -> list[float]:
     limiter = default_rate_limiter(clock)
     crowd = [round(limiter.when(ObjectName("default", f"foo-{number}")), 6) for number in range(CROWD)]
     screen.table(("foo", "seconds"), [(number, crowd[number - 1]) for number in (1, 300, 301, 302, CROWD)])
-    screen.reveal(f"After {crowd[-1]:g} s. The bucket paces them. The longer wait is used:", crowd[-1])
+    screen.reveal(
+        f"After {crowd[-1]:g} s, because of the bucket. A key waits for the longer of its two delays:",
+        crowd[-1],
+    )
     screen.code(cut(MaxOfRateLimiter.when, "return"))
     return crowd
 
 
 def _fail(queue: RateLimitingQueue[ObjectName], clock: HandClock) -> float:
-    """Fail once, and wait for the retry. Returns: how many seconds later it came."""
+    """Report one failure, and wait for the retry. Returns: the seconds between the two."""
     queue.add_rate_limited(EXAMPLE)
     delay = queue.items(1).delayed[EXAMPLE]
     clock.advance(delay)

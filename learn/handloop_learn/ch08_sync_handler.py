@@ -1,4 +1,4 @@
-"""Chapter 8: the sync handler gets a name, looks at the present state, and writes the difference."""
+"""Chapter 8: the sync handler receives a name, reads the current state, and writes the difference."""
 
 from __future__ import annotations
 
@@ -26,16 +26,19 @@ from handloop_sandbox.server import Sandbox
 
 CHILD: Final = f"{DEPLOYMENTS}/foo"
 BODY: Final = cut(FooController.sync_handler, "foo = self._foos_lister.get", "SUCCESS_SYNCED")
-"""The lines of a sync."""
+"""The source lines of a sync."""
 RECAP: Final = (
-    "A sync gets a name, never an event. It looks at the present state, and writes the difference.",
-    "So it does not matter which events came, how many, or whether the process was alive to see them.",
-    "A sync leaves another owner's Deployment alone.",
+    "A sync receives a name, never an event. It reads the current state, and writes the difference.",
+    "So it does not matter which events arrived, how many, or whether the process was running then.",
+    "A sync never changes another owner's Deployment.",
 )
 
 
 class End(NamedTuple):
-    """Each sync; the sync after many events, and the replicas it left; the UIDs before and after a kill."""
+    """
+    The five syncs; the sync after many events, and its replicas; the Deployment's UIDs before and after a
+    kill.
+    """
 
     syncs: list[Sync]
     after_many: Sync
@@ -44,11 +47,11 @@ class End(NamedTuple):
 
 
 def chapter(screen: Screen) -> End:
-    """Tell the chapter."""
+    """Run the chapter."""
     screen.tell(
-        "A worker calls one function with a name. In the plain Foo controller this is sync_handler; in the "
-        "MyApp controller, the second one of this repository, it is reconcile. We call sync_handler in five "
-        "cases. POST and PATCH write the Deployment, and PUT writes the status."
+        "A worker calls one function with an object's name. In the plain Foo controller this is "
+        "sync_handler; in this repository's other controller, for MyApps, it is reconcile. We call "
+        "sync_handler in five cases. POST and PATCH write the Deployment, and PUT writes the status."
     )
     with Stage(lifelike=False) as stage, ByHand(stage, FooController) as hand:
         syncs, change = _five_cases(screen, stage, hand), stage.send
@@ -64,14 +67,14 @@ def chapter(screen: Screen) -> End:
     screen.show(requests=after_many.asked, replicas_of_the_new_deployment=replicas)
     writes = sum(after_many.requests.get(method, 0) for method in ("POST", "PATCH"))
     screen.reveal(
-        f"{writes}: one POST, with {replicas} replicas. A sync acts on the present state (the level), not on "
-        "each change (the edges).",
+        f"{writes}: one POST, with {replicas} replicas. A sync acts on the current state (the level), not "
+        "on each change (the edges).",
         writes,
     )
     screen.tell(
-        "Every sync writes the status, even if it has not changed. Chapter 9 shows why this ends all the "
-        "same. The production controller compares first. Before it creates a Deployment again, it asks the "
-        "server whether the Foo still exists (chapter 11)."
+        "Every sync writes the status, even if it has not changed. Chapter 9 shows why the syncs still come "
+        "to an end. The production controller writes only a changed status. Before it creates a Deployment "
+        "again, it also asks the server whether the Foo still exists (chapter 11)."
     )
     uids = killed_in_mid_sync(screen)
     return End(syncs, after_many, replicas, uids)
@@ -84,15 +87,15 @@ def _five_cases(screen: Screen, stage: Stage, hand: ByHand) -> list[Sync]:
         ("a Foo is new", "foo", lambda: stage.apply("foo")),
         ("nothing has changed", "foo", lambda: None),
         ("somebody scaled its Deployment", "foo", lambda: change("PATCH", CHILD, five)),
-        ("another Foo names that Deployment", "other", lambda: stage.apply("other", deployment="foo")),
-        ("that other Foo is deleted", "other", lambda: change("DELETE", f"{FOOS}/other")),
+        ("another Foo names the same Deployment", "other", lambda: stage.apply("other", deployment="foo")),
+        ("the other Foo is deleted", "other", lambda: change("DELETE", f"{FOOS}/other")),
     )
     syncs = []
     for number, (what, name, happens) in enumerate(situations, 1):
         happens()
         syncs.append(sync_of(hand, name))
         screen.line(f"{number} = {what}: {syncs[-1].error or syncs[-1].asked}")
-    screen.tell("This is the whole sync. The margin shows the cases whose sync executed the line.")
+    screen.tell("This is the whole sync. The numbers to the left of a line are the cases in which it ran.")
     marks = {
         line: "".join(str(number) for number, sync in enumerate(syncs, 1) if line in sync.lines)
         for line in range(BODY.line, BODY.line + len(BODY.lines))
@@ -102,16 +105,19 @@ def _five_cases(screen: Screen, stage: Stage, hand: ByHand) -> list[Sync]:
 
 
 def killed_in_mid_sync(screen: Screen) -> tuple[str, str]:
-    """Show a kill -9 in the middle of a sync. Returns: the Deployment's UIDs before and after."""
+    """
+    Kill a process in the middle of a sync, and start another one. Returns: the Deployment's UIDs before and
+    after.
+    """
     screen.break_it(
-        "the program, `python -m controller`, creates a Deployment. kill -9 ends it before it writes the "
-        "status, and another process starts.",
+        "`python -m controller` creates a Deployment. Before it writes the status, kill -9 ends it. Then "
+        "another process starts.",
         "Does the second process create a second Deployment?",
     )
     uids = _two_processes(screen)
     screen.reveal(
-        "No. It knew nothing about the first process. It looked, found the Deployment, and wrote only what "
-        "was missing.",
+        "No. It knew nothing about the first process, but it found the Deployment, and wrote only the "
+        "missing status.",
         NO,
     )
     return uids
@@ -121,8 +127,8 @@ class Sync(NamedTuple):
     """
     The effects of one call of sync_handler.
 
-    lines = the lines of BODY that it executed; requests = how many requests it sent, by method; events = the
-    Events that it recorded; error = what it raised, "" = nothing.
+    lines = the lines of BODY that ran; requests = the number of requests by method; events = the Events that
+    it recorded; error = the error that it raised, or "".
     """
 
     lines: set[int]
@@ -132,7 +138,7 @@ class Sync(NamedTuple):
 
     @property
     def asked(self) -> str:
-        """The requests in words."""
+        """Return the requests in words."""
         asked = ", ".join(f"{count} {method}" for method, count in sorted(self.requests.items()))
         return asked or "no request"
 
@@ -152,7 +158,7 @@ def sync_of(hand: ByHand, name: str) -> Sync:
 
 @contextmanager
 def child_program(sandbox: Sandbox) -> Iterator[subprocess.Popen[bytes]]:
-    """Run the Foo controller on a sandbox for the length of the context, then kill it."""
+    """Run the Foo controller on a sandbox until the context ends, and then kill it."""
     arguments = ["--controllers=foo", "--metrics-bind-address=0", "--health-probe-bind-address=0"]
     with tempfile.TemporaryDirectory() as folder:
         kubeconfig = sandbox.write_kubeconfig(Path(folder) / "kubeconfig")
@@ -171,7 +177,7 @@ def child_program(sandbox: Sandbox) -> Iterator[subprocess.Popen[bytes]]:
 
 def _two_processes(screen: Screen) -> tuple[str, str]:
     """
-    Kill the program after it has created a Deployment but before it writes the status; then run another one.
+    Kill the program after it has created a Deployment but before it writes the status. Then run another one.
 
     Returns: the Deployment's UIDs before and after. Blocks: until the status is written.
     """

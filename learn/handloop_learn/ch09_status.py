@@ -1,4 +1,4 @@
-"""Chapter 9: two writers change one object, and a controller's own writes wake it."""
+"""Chapter 9: two writers change one object, and a controller's own writes trigger further syncs."""
 
 from __future__ import annotations
 
@@ -34,17 +34,23 @@ MYAPP: Final[dict[str, Any]] = {
     "spec": {"image": "nginx:1.27"},
 }
 RECAP: Final = (
-    "Send the version that you read. Then nobody's write is lost, and a 409 tells you to read again.",
-    "Or apply: you send only your own fields, and the server knows who owns which field.",
+    "Send the version that you read. Then no write is lost, and a 409 means that you must read again.",
+    "Or use apply: you send only your own fields, and the server records who owns each field.",
     (
-        "A controller's own writes wake it. It comes to rest because a write that changes nothing causes no "
+        "A controller's own writes trigger syncs. They stop because a write that changes nothing causes no "
         "event."
     ),
 )
 
 
 class End(NamedTuple):
-    """A MyApp's versions; ways to write; retries after a 409; a touch; a loop; an error; an Event's count."""
+    """
+    The chapter's results, in its order.
+
+    versions = a MyApp's versions; ways = ways to write an object; retries = answers to retries after a 409;
+    touched = the syncs after a changed annotation; loop = the endless syncs; error = a failed sync's error;
+    event_count = the count of the Event `Synced`.
+    """
 
     versions: list[tuple[int, int, int]]
     ways: list[tuple[str, str, str, str]]
@@ -70,19 +76,22 @@ class Loop(NamedTuple):
 
 
 def chapter(screen: Screen) -> End:
-    """Tell the chapter."""
+    """Run the chapter."""
     with Stage() as stage:
-        screen.tell("A MyApp is created and then scaled. Its controller writes the status. A watch shows:")
+        screen.tell(
+            "A MyApp is created and then scaled. Its controller writes the status. A watch shows these "
+            "versions:"
+        )
         with stage.running(add_myapp):
             rows = versions(stage)
         screen.table(("resourceVersion", "generation", "status.observedGeneration"), rows)
         # apiextensions-apiserver: pkg/registry/customresource/strategy.go, PrepareForUpdate; kubernetes:
         # pkg/registry/apps/deployment/strategy.go, PrepareForUpdate
         screen.tell(
-            "Each write raises the version. The generation of a custom resource counts the changes outside "
-            "metadata and status; a Deployment's also counts changes to annotations. The status says which "
-            "generation its writer had seen. If the numbers differ, the status describes an older spec. -1 "
-            "means that no generation has been seen yet."
+            "Each write raises the resourceVersion. A custom resource's generation counts the changes "
+            "outside metadata and status; a Deployment's also counts changes to annotations. "
+            "observedGeneration is the generation that the status describes. If the two differ, the status "
+            "describes an older spec. -1 means that no generation has been observed yet."
         )
         ways = _two_writers(screen, stage)
         retries = _after_a_conflict(screen, stage)
@@ -104,11 +113,12 @@ def _two_writers(screen: Screen, stage: Stage) -> list[tuple[str, str, str, str]
     )
     ways = [("Service", *way) for way in ways_to_write(stage, OF_SERVICE)]
     ways += [("Foo", *way) for way in ways_to_write(stage, OF_FOO)]
-    screen.table(("kind", "we add a label by", "response", "the other's change"), ways)
+    screen.table(("kind", "we add a label by", "response", "the other writer's change"), ways)
     screen.reveal(
-        "The version that you read. With it, the update is refused. Without it, the update overwrites the "
-        "other writer's change, unless the server rejects it, as it does for a custom resource such as a "
-        "Foo. An apply sends only our fields; a MyApp's children are written this way.",
+        "The version that you read. With it, the server refuses the update. Without it, the update "
+        "overwrites the other writer's change. (For a custom resource such as a Foo, the server refuses an "
+        "update without a version.) An apply sends only our fields. The MyApp controller writes its "
+        "children this way.",
         Words(("version", "resourceversion", "versions"), ("generation", "uid", "name", "nothing")),
     )
     return ways
@@ -130,15 +140,17 @@ def _after_a_conflict(screen: Screen, stage: Stage) -> list[tuple[str, str]]:
 
         rows = [("the Foo that we read before", answer_to(lambda: labelled(stage, read)))]
         until(lambda: cached().metadata.resource_version == version, "the change in the cache")
-        rows.append(("the cached Foo, once it has caught up", answer_to(lambda: labelled(stage, cached()))))
+        rows.append(
+            ("the cached Foo, once the cache has caught up", answer_to(lambda: labelled(stage, cached())))
+        )
         fresh = foos.get(NAME, namespace="default")
         rows.append(("a Foo read from the server for the retry", answer_to(lambda: labelled(stage, fresh))))
     foos.delete(NAME, namespace="default")
     screen.table(("the retry is based on", "response"), rows)
     screen.reveal(
-        "No, and it never will be, because its version stays old. A controller's retry starts again from "
-        "the cache. That costs no request, and the back-off gives the cache time to catch up. A read from "
-        "the server is up to date at once, but costs a request.",
+        "No, and it never will be, because its version stays old. A controller's retry reads the cache "
+        "again. That costs no request, and the back-off gives the cache time to catch up. A read from the "
+        "server is up to date at once, but costs a request.",
         NO,
     )
     return rows
@@ -146,8 +158,8 @@ def _after_a_conflict(screen: Screen, stage: Stage) -> list[tuple[str, str]]:
 
 def _touched(screen: Screen, stage: Stage, log: SyncLog) -> Syncs:
     screen.ask(
-        "Like sample-controller, the plain Foo controller writes the status in every sync, and that write "
-        "wakes it again. We change an annotation. Do the syncs ever end?"
+        "Like sample-controller, the plain Foo controller writes the status in every sync, and a write can "
+        "trigger another sync. We change an annotation. Do the syncs ever end?"
     )
     before, writes = log.succeeded, stage.counts["PUT"]
     touch(stage)
@@ -156,7 +168,7 @@ def _touched(screen: Screen, stage: Stage, log: SyncLog) -> Syncs:
     screen.show(syncs_after_the_change=touched.syncs, status_writes=touched.writes)
     screen.reveal(
         "Yes, because a write that changes nothing keeps the version, and causes no event. The production "
-        "controller compares first, and saves the request:",
+        "controller compares first, which saves the request:",
         YES,
     )
     screen.code(cut(ProductionFooController._sync_status, "status == foo.status", "return False"))
@@ -177,7 +189,7 @@ def _looping(screen: Screen, stage: Stage, runnable: PlainFooRunnable) -> Loop:
     finally:
         controller.update_foo_status = own  # type: ignore[method-assign]
     screen.show(status_writes=loop.writes, per_second=round(loop.writes / loop.seconds))
-    screen.reveal("No. Each write causes another sync. One Foo keeps a worker and the server busy.", NO)
+    screen.reveal("No. Each write causes another sync. A single Foo keeps a worker and the server busy.", NO)
     return loop
 
 
@@ -194,19 +206,19 @@ def _refused(screen: Screen, stage: Stage, log: SyncLog) -> tuple[str, int]:
     screen.show(a_failed_sync=error, failed_syncs=len(log.errors), available=available(stage))
     screen.show(Events=f"1, count {count}")
     screen.tell(
-        "The failed sync was retried, and the retry's write was based on the new Foo. A 409 also comes "
-        "without any fault if a sync is faster than the watch, because the cache still has the Foo from "
-        "before the last write. Equal Events become one object with a count. A burst of Events about one Foo "
-        "is limited to 25."
+        "The failed sync was retried with the new Foo. Even without an injected fault, a sync that is "
+        "faster than the watch gets a 409, because the cache still has the Foo from before the last write. "
+        "Equal Events become one object with a count. A burst of Events about one Foo is limited to 25."
     )
     return error, count
 
 
 class CountingStatus:
     """
-    Stands in for update_foo_status, and writes a new number each time.
+    A replacement for update_foo_status that writes a new number each time.
 
-    State: writes so far. Threads: the only worker writes; the chapter's thread reads.
+    State: writes, the number of writes so far. Threads: the only worker writes it; the chapter's thread reads
+    it.
     """
 
     def __init__(self, client: Client) -> None:
@@ -214,25 +226,25 @@ class CountingStatus:
         self._foos = client.resource(Foo)
 
     def __call__(self, foo: Foo, deployment: Deployment) -> None:
-        """Write the status. Raises: as update_status."""
+        """Write the status. Raises: the same errors as update_status."""
         del deployment
         self._foos.update_status(replace(foo, status=FooStatus(available_replicas=self.writes)))
         self.writes += 1
 
 
 def available(stage: Stage) -> int | None:
-    """The available replicas in the Foo's status; None without a status."""
+    """Return the available replicas in the Foo's status, or None if it has no status."""
     replicas: int | None = stage.send("GET", FOO).get("status", {}).get("availableReplicas")
     return replicas
 
 
 def touch(stage: Stage) -> None:
-    """Change an annotation of the Foo, and nothing that matters to its controller."""
+    """Change an annotation of the Foo that its controller ignores."""
     stage.send("PATCH", FOO, {"metadata": {"annotations": {"touched": str(time.monotonic())}}})
 
 
 def event_count(stage: Stage, *, at_least: int) -> int:
-    """The count of the Foo's Event `Synced`. Blocks: until it has reached at_least."""
+    """Return the count of the Foo's Event `Synced`. Blocks: until it has reached at_least."""
 
     def counts() -> list[int]:
         return [event["count"] for event in stage.send("GET", EVENTS)["items"] if event["reason"] == "Synced"]
@@ -244,10 +256,10 @@ def event_count(stage: Stage, *, at_least: int) -> int:
 
 def versions(stage: Stage) -> list[tuple[int, int, int]]:
     """
-    Create a MyApp, and scale it when its controller has seen it.
+    Create a MyApp, and scale it once its controller has observed it.
 
-    Returns: resource version, generation and observed generation (-1 = none) of each state, from a watch.
-    Blocks: until the controller has seen the second generation.
+    Returns: the resource version, generation and observed generation (-1 = none) of each state in a watch.
+    Blocks: until the controller has observed the second generation.
     """
     rows: list[tuple[int, int, int]] = []
     created = stage.send("POST", MYAPPS, MYAPP)

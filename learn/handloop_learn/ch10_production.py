@@ -1,4 +1,4 @@
-"""Chapter 10: two replicas and one lease, rights, a leader that is cut off, metrics, and an orderly stop."""
+"""Chapter 10: two replicas share a lease. One loses it, and the other takes over and then stops."""
 
 from __future__ import annotations
 
@@ -32,14 +32,21 @@ ADDS: Final = "workqueue_adds_total"
 LEASE: Final = "/apis/coordination.k8s.io/v1/namespaces/default/leases/foo"
 WORKERS: Final = 2
 RECAP: Final = (
-    "One replica works. All of them keep their caches full, so the next one can begin at once.",
-    "The old leader gives up before a new one may begin, because its deadline is shorter.",
-    "An orderly stop releases the lease, so nobody waits for it to expire.",
+    "One replica works. All replicas keep their caches full, so that another can take over at once.",
+    "The old leader stops before a new one can begin, because its deadline is shorter.",
+    "An orderly stop releases the lease, so no replica has to wait until it expires.",
 )
 
 
 class End(NamedTuple):
-    """(holder, ada's workers, bob's) first and last; the takeover; a refusal; adds; how bob's threads end."""
+    """
+    The chapter's results.
+
+    first, last = the lease's holder, and the numbers of ada's and bob's workers; seconds = until the
+    takeover, and between ada's end and bob's start; refusal = the answer to a user without roles; adds =
+    bob's queue adds; holder = the lease's holder after bob's stop; order = bob's threads, in the order in
+    which they ended.
+    """
 
     first: tuple[str, int, int]
     last: tuple[str, int, int]
@@ -52,7 +59,7 @@ class End(NamedTuple):
 
 
 def chapter(screen: Screen) -> End:
-    """Tell the chapter."""
+    """Run the chapter."""
     clock = FastClock(times=8)
     with Stage(users=("ada", "bob")) as stage, Replica(stage, "ada", clock) as ada:
         until(lambda: ada.workers == WORKERS and ada.synced, "a leader")
@@ -65,8 +72,8 @@ def chapter(screen: Screen) -> End:
             screen.ask("Which of them works, and what does the other one do in the meantime?")
             first = _show(screen, stage, ada, bob)
             screen.reveal(
-                f"{first[0]} works, because its name is in the lease. The other one keeps its caches full, "
-                "and waits.",
+                f"{first[0]} works, because its name is in the lease. The other one waits, and keeps its "
+                "caches full.",
                 Words(("ada",), ("bob", "both")),
             )
             screen.break_it("a controller without a role lists Foos.", "Which status code does it get?")
@@ -76,12 +83,12 @@ def chapter(screen: Screen) -> End:
             stage.apply()
             until(lambda: bob.metric(ADDS), "a name in bob's queue")
             adds = bob.metric(ADDS)
-            screen.line(f"A Foo is applied. bob's {ADDS}, the same name as in client-go: {adds:g}")
+            screen.line(f"A Foo is applied. bob's metric {ADDS}, which client-go also has: {adds:g}")
             screen.tell("Now bob is told to stop. Its threads end in this order:")
             order = bob.stopped()
             screen.line(" > ".join(order))
             screen.show(readyz=bob.readiness(), holder_of_the_lease=holder(stage) or "nobody")
-            screen.tell("The workers end before the caches that they read. The lease is free at once.")
+            screen.tell("The workers end before the caches that they read, and the lease is free at once.")
         return End(first, last, seconds, ada.lost, refusal, adds, holder(stage), order)
 
 
@@ -91,7 +98,7 @@ def _cut_off(
     """
     Make ada lose the lease.
 
-    Returns: seconds to the takeover, and from ada's end to bob's start; the last state.
+    Returns: the seconds until the takeover, and from ada's end to bob's start; the last state.
     """
     screen.break_it(
         "the server answers ada only with errors, so ada cannot renew the lease.",
@@ -105,15 +112,14 @@ def _cut_off(
     last = _show(screen, stage, ada, bob)
     screen.show(seconds_until_bob_works=f"{seconds[0]:.1f}", **ada.durations())
     screen.reveal(
-        f"Yes: ada's workers ended {seconds[1]:.1f} s before bob's began. ada gives up after the "
-        "renew deadline, and bob waits for the lease duration. Both periods start at ada's last renewal. "
-        "The seconds above start at the first error, up to one retry period later, so they may be "
-        "fewer than the lease duration.",
+        f"Yes: ada's workers ended {seconds[1]:.1f} s before bob's began. ada gives up after the renew "
+        "deadline, and bob waits for the lease duration. Both periods start at ada's last renewal. The time "
+        "above starts at the first error, up to one retry period later, so it can be shorter than the lease "
+        "duration.",
         Words((*YES.right, "ada"), (*YES.wrong, "bob")),
     )
     screen.tell(
-        "ada's process has ended. A cluster restarts it as a standby, with nothing left from its time as "
-        "leader."
+        "ada's process has ended. A cluster restarts it as a standby, with no state from its time as leader."
     )
     return seconds, last
 
@@ -127,14 +133,14 @@ def _show(screen: Screen, stage: Stage, *replicas: Replica) -> tuple[str, int, i
 
 class Replica:
     """
-    The Foo controller under its own name, with the usual lease durations. Use it with `with`.
+    One replica of the Foo controller, with the default lease durations. Use it with `with`.
 
     lost = whether it gave up because it could not renew the lease. began, ended = when each thread began and
-    ended, by the clock, in order of time; each thread writes its own.
+    ended, by the clock, in order of time; each thread writes its own entry.
     """
 
     def __init__(self, stage: Stage, name: str, clock: Clock) -> None:
-        """Args: name: also the user as which the controller acts."""
+        """Args: name: the replica's name, and the user that its client authenticates as."""
         self.name = name
         self.lost = False
         self.registry = CollectorRegistry()
@@ -160,12 +166,12 @@ class Replica:
 
     @property
     def workers(self) -> int:
-        """How many workers are alive: none before it leads."""
+        """The number of live workers; 0 before it leads."""
         return sum(name.startswith("worker-") and name not in self.ended for name in list(self.began))
 
     @property
     def synced(self) -> bool:
-        """Whether its caches are filled: a standby's are, too."""
+        """Whether its caches are filled. Those of a standby are filled, too."""
         informers = self.manager.informers()
         return bool(informers) and all(informer.has_synced() for informer in informers)
 
@@ -177,7 +183,7 @@ class Replica:
         return [name for name in self.ended if name not in before]
 
     def durations(self) -> dict[str, str]:
-        """The durations of the election, in words."""
+        """Return the election's durations in words."""
         election = self._election
         return {
             "lease_duration": f"{election.lease_duration_seconds:g} s",
@@ -186,11 +192,11 @@ class Replica:
         }
 
     def metric(self, name: str) -> float:
-        """A metric of the workqueue; 0 before there is one."""
+        """Return a metric of the workqueue, or 0 if it does not exist yet."""
         return self.registry.get_sample_value(name, {"name": "foo", "controller": "foo"}) or 0.0
 
     def readiness(self) -> str:
-        """The response from `/readyz`: 200, or 503 with the reason, and what it says about the lease."""
+        """Return what `/readyz` answers: 200 with the state of the lease, or 503 with the reasons."""
         found = {name: check() for name, check in self.manager.readiness_checks().items()}
         bad = [reason for reason in found.values() if isinstance(reason, str)]
         said = [reason.detail for reason in found.values() if isinstance(reason, Well)]
@@ -212,13 +218,13 @@ class Replica:
 
 
 def holder(stage: Stage) -> str:
-    """The lease's holder on the server; "" = nobody."""
+    """Return the lease's holder on the server, or "" if it has none."""
     identity: str = stage.send("GET", LEASE).get("spec", {}).get("holderIdentity", "")
     return identity
 
 
 def refusal_without_roles(stage: Stage) -> str:
-    """The server's refusal when a user without any role lists Foos; "" if it allows that."""
+    """List Foos as a user without any role. Returns: the server's refusal, or "" if it allows the list."""
     try:
         stage.client_of("nobody").resource(Foo).list("default")
     except Forbidden as error:

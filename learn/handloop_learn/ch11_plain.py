@@ -25,16 +25,17 @@ FAILURES: Final = 12
 CLASSES: Final = (FooController, ProductionFooController)
 RECAP: Final = (
     "The plain controller works while caches are fresh, nobody else writes, and users make no mistakes.",
-    "A cache may lag by a minute, so check a disappearance with the server before you act on it.",
-    "Retry what may succeed later. Report what cannot succeed, but only once. Wait for what just needs time.",
+    "A cache can lag by a minute, so check a disappearance with the server before you act on it.",
+    "Retry what can succeed later. Report what cannot succeed, but only once. Wait for what only needs time.",
 )
 
 
 class Piece(NamedTuple):
     """
-    One piece of production.py: its number there, what happens, and what is counted.
+    A piece of production.py, and a case in which it helps.
 
-    count gets a controller on its own stage, and returns the number. A lower number is better.
+    number = its number in production.py; happens = what happens in the case; counts = what is counted; count
+    = a function that gets a controller on its own stage and returns that number, where lower is better.
     """
 
     number: int
@@ -65,7 +66,7 @@ def resyncs(hand: ByHand) -> int:
 
 
 def stranger(hand: ByHand) -> int:
-    """A Deployment changes whose owner is a Foo of the same name in another API group."""
+    """A Deployment changes. Its owner is a Foo of the same name, but in another API group."""
     hand.settled()
     owner = OwnerReference(api_version="other.example/v1", kind="Foo", name="foo", uid="x", controller=True)
     deployment = hand.stage.client.resource(Deployment).get("foo", namespace="default")
@@ -118,7 +119,7 @@ def impossible(hand: ByHand) -> int:
 
 
 def rival(hand: ByHand) -> int:
-    """Another writer sets the Foo's status to something else, again and again."""
+    """Another writer repeatedly sets the Foo's status to something else."""
     hand.settled()
     puts = hand.stage.counts["PUT"]
     for _ in range(ROUNDS):
@@ -130,9 +131,9 @@ def rival(hand: ByHand) -> int:
 
 def repair(hand: ByHand) -> float:
     """
-    After the rival has written, let the production controller repair the status.
+    Let the production controller repair the status after the other writer's last write.
 
-    Returns: how many seconds it took.
+    Returns: how many seconds the repair took.
     """
     rival(hand)
     seconds = max(hand.delays())
@@ -190,7 +191,7 @@ LINES: Final = {
     8: cut(_OF._sync_status, "is_due ="),
     9: cut(_OF._sync, "self._writes.check"),
 }
-"""The lines of each piece, by its number."""
+"""Each piece's source lines, by the piece's number."""
 
 
 class End(NamedTuple):
@@ -204,37 +205,42 @@ class End(NamedTuple):
 
 
 def chapter(screen: Screen) -> End:
-    """Tell the chapter."""
+    """Run the chapter."""
     screen.tell(
-        "Most chapters ran the plain controller, which is sample-controller in Python. "
-        "`python -m controller` runs the production controller, which adds ten pieces in "
-        "controller/foo/production.py. Nine of them exist because something broke, and the tenth lets you "
-        "pause a Foo."
+        "Most chapters run the plain controller, which is sample-controller in Python. `python -m "
+        "controller` runs the production controller, which adds ten pieces in controller/foo/production.py. "
+        "Nine of them each prevent a problem, and the tenth lets you pause a Foo."
     )
     screen.break_it(
-        "the watch of Foos is silent while a Foo is deleted. The garbage collector deletes its Deployment, "
-        "because the owner is gone. The controller hears of that deletion, but its cache still has the Foo.",
+        "the watch of Foos delivers no events while a Foo is deleted. The garbage collector deletes its "
+        "Deployment, because the owner is gone. The controller receives that deletion, but its cache still "
+        "has the Foo.",
         f"The garbage collector runs {ROUNDS} times. How many Deployments does the plain controller create?",
     )
     plain, hardened = _both(STORM)
     screen.show(Deployments_made_by_the_plain_one=plain, by_the_production_controller=hardened)
-    screen.reveal(f"{plain}, and more for as long as the watch is silent. Each of them starts pods.", plain)
+    screen.reveal(
+        f"{plain}, and more until the watch delivers events again. Each Deployment starts pods.", plain
+    )
     screen.tell(
-        "Piece 6 remembers whose Deployment disappeared, and asks the server for that Foo before it does "
-        "anything. This costs one GET, and only after an unexpected deletion."
+        "Piece 6 remembers whose Deployment disappeared, and reads that Foo from the server before it "
+        "writes anything. This costs one GET, and only after an unexpected deletion."
     )
     screen.code(LINES[STORM.number])
     screen.ask(f"{ROUNDS} resyncs find nothing to do. How many status writes does the plain controller send?")
     counted = {piece.number: _both(piece) for piece in PIECES}
-    screen.reveal(f"{counted[1][0]}, the same one each time. Its Events cost requests, too.", counted[1][0])
+    screen.reveal(
+        f"{counted[1][0]}, with the same status each time. The Events of these syncs cost requests, too.",
+        counted[1][0],
+    )
     seconds = _later()
     _eight(screen, counted, seconds)
     return End({STORM.number: (plain, hardened), **counted}, seconds)
 
 
 def _eight(screen: Screen, counted: dict[int, tuple[int, int]], repair_seconds: float) -> None:
-    """Show all pieces except the one against the storm."""
-    screen.tell("The other eight pieces, and what the plain controller does without them:")
+    """Show all pieces except the one that prevents the endless new Deployments."""
+    screen.tell("The other eight pieces, and what happens with and without them:")
     with_it = {number: str(counts[1]) for number, counts in counted.items()}
     with_it[RIVAL.number] += f", repaired after {repair_seconds:g} s"
     screen.table(
@@ -248,7 +254,10 @@ def _eight(screen: Screen, counted: dict[int, tuple[int, int]], repair_seconds: 
     for piece in PIECES:
         screen.tell(f"Piece {piece.number} ({piece.happens}):")
         screen.code(LINES[piece.number])
-    screen.tell("sample-controller is not to blame for any of this. A real cluster simply demands more.")
+    screen.tell(
+        "sample-controller is an example, and does not need these pieces. A controller in a real cluster "
+        "does."
+    )
 
 
 def _later() -> float:
@@ -257,7 +266,7 @@ def _later() -> float:
 
 
 def _both(piece: Piece) -> tuple[int, int]:
-    """The counts of both controllers in the case of a piece. Each controller has its own server."""
+    """Return the counts of both controllers in a piece's case. Each controller has its own server."""
     counts = []
     for controller in CLASSES:
         with Stage(lifelike=piece is STORM) as stage, ByHand(stage, controller) as hand:

@@ -17,8 +17,8 @@ from handloop_learn.waiting import until
 WAYS: Final = ("Background", "Foreground", "Orphan")
 RECAP: Final = (
     "A child names its parent by uid. The garbage collector does the rest, even while no controller runs.",
-    "Background: the parent goes first. Foreground: it waits for its children. Orphan: the children stay.",
-    "An owner is gone if no object has its uid, even if an object has its name.",
+    "Background deletes the parent first. Foreground deletes the children first. Orphan keeps the children.",
+    "An owner is gone if no object has its uid, even if another object has its name.",
 )
 
 
@@ -30,19 +30,22 @@ class End(NamedTuple):
 
 
 def chapter(screen: Screen) -> End:
-    """Tell the chapter."""
+    """Run the chapter."""
     with Stage() as stage:
         with stage.running(lambda manager: add_plain_foo(manager, workers=1)):
             for way in WAYS:
                 stage.apply(way.lower())
                 until(lambda way=way: _owners(stage, way.lower()), "a Deployment with its owner")  # type: ignore[misc]
-        screen.tell("The plain controller has made Deployments for three Foos. Each has an owner reference:")
+        screen.tell(
+            "The plain controller has created Deployments for three Foos. Each has an owner reference:"
+        )
         screen.show(**_owners(stage, "background")[0])
         screen.code(cut(new_controller_ref, "return OwnerReference", "block_owner_deletion"))
         screen.tell(
-            "The uid decides: a later Foo with the same name is a different owner. `controller` marks the "
-            "one owner that may change the child, and the server refuses a second one. Now our controller "
-            "has ended. Only the server and its garbage collector are still running."
+            "The uid identifies the owner: a later Foo with the same name is a different owner. "
+            "`controller` marks the one owner that may change the child, and the server refuses a second "
+            "such owner. Our controller has now ended. Only the server and its garbage collector are still "
+            "running."
         )
         screen.ask("The Foo `background` is deleted. What happens to its Deployment?")
         backup = _owners(stage, "orphan")
@@ -56,19 +59,19 @@ def chapter(screen: Screen) -> End:
 def _tell(screen: Screen, histories: dict[str, list[str]]) -> None:
     _list(screen, histories["Background"])
     screen.reveal(
-        "It is deleted, too. The garbage collector looks for children whose owner is gone. With a plain "
-        "`kubectl delete` the parent goes first, and the children follow in the background.",
+        "It is deleted, too. The garbage collector looks for children whose owner is gone. A plain `kubectl "
+        "delete` deletes the parent first, and the children follow in the background.",
         Words(("deleted", "deletes", "gone", "removed", "garbage"), ("stays", "stay", "remains", "nothing")),
     )
-    screen.ask("With --cascade=foreground, which goes first: the Foo or its Deployment?")
+    screen.ask("With --cascade=foreground, which is deleted first: the Foo or its Deployment?")
     _list(screen, histories["Foreground"])
     screen.reveal(
         "The Deployment. The finalizer foregroundDeletion keeps the Foo until the children that block it "
-        "(blockOwnerDeletion) are gone. A controller must not treat such a Foo as a live one, because the "
-        "deletion would have to wait for every child that the controller creates now.",
+        "(blockOwnerDeletion) are gone. A controller must not create children for such a Foo, because the "
+        "deletion would have to wait for them.",
         Words(("deployment", "child", "children"), ("foo", "parent")),
     )
-    screen.tell("With --cascade=orphan the reference is removed, and the Deployment stays:")
+    screen.tell("With --cascade=orphan the owner reference is removed, and the Deployment stays:")
     _list(screen, histories["Orphan"])
 
 
@@ -78,7 +81,7 @@ def _list(screen: Screen, history: list[str]) -> None:
 
 
 def _with_another_uid(screen: Screen, stage: Stage, backup: list[dict[str, Any]]) -> None:
-    """Give the orphan its old owner reference back, although that name now has another uid."""
+    """Restore the orphan's old owner reference, although the Foo with that name has another uid now."""
     screen.break_it(
         "somebody creates the Foo `orphan` again, and restores its Deployment's owner reference from a "
         "backup.",
@@ -95,8 +98,8 @@ def _with_another_uid(screen: Screen, stage: Stage, backup: list[dict[str, Any]]
         gone_after=f"{seconds * 1000:.0f} ms",
     )
     screen.reveal(
-        "No. The Foo is a new object with a new uid. The owner that the backup names is gone, so its child "
-        "is garbage.",
+        "No. The new Foo has a new uid. The owner in the backup is gone, so the garbage collector deletes "
+        "its child.",
         NO,
     )
 
@@ -110,10 +113,10 @@ def _owners(stage: Stage, name: str) -> list[dict[str, Any]]:
 
 def _delete(stage: Stage, way: str) -> list[str]:
     """
-    Delete a Foo in one way.
+    Delete a Foo with one propagation policy.
 
-    Returns: a sentence for each change of the Foo and its Deployment since then, as watches report them.
-    Blocks: until the last change has come.
+    Returns: a sentence for each later change of the Foo and its Deployment, as watches report them. Blocks:
+    until the last change has arrived.
     """
     name = way.lower()
     before = stage.send("GET", FOOS)["metadata"]["resourceVersion"]
@@ -124,7 +127,7 @@ def _delete(stage: Stage, way: str) -> list[str]:
             for event in events:
                 metadata = event["object"]["metadata"]
                 lives = event["type"] != "DELETED" and "deletionTimestamp" not in metadata
-                # a late status change was not caused by the deletion
+                # skip a late status change, which the deletion did not cause
                 if metadata.get("name") != name or (
                     lives and (path == FOOS or metadata.get("ownerReferences"))
                 ):

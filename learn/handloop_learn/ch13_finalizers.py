@@ -1,4 +1,4 @@
-"""Chapter 13: a finalizer keeps a deleted object until its controller has cleaned up elsewhere."""
+"""Chapter 13: a finalizer keeps a deleted object until its controller has cleaned up outside the cluster."""
 
 from __future__ import annotations
 
@@ -18,23 +18,24 @@ FINALIZER: Final = "example.org/bucket"
 PATH: Final = f"{FOOS}/example-foo"
 RECAP: Final = (
     (
-        "Add the finalizer before you create something outside the cluster. Delete that before you remove "
-        "the finalizer."
+        "Add the finalizer before you create something outside the cluster. Delete it before you remove the "
+        "finalizer."
     ),
-    "The process may crash after any step, so each step must also succeed the second time.",
+    "The process can crash after any step, so each step must also succeed if it is repeated.",
     "An object with a finalizer is never deleted if its controller is gone.",
 )
 
 
 class CrashError(Exception):
-    """The process ends here."""
+    """A simulated crash of the process."""
 
 
 class Cloud:
     """
-    Something outside the cluster.
+    A simulated cloud, outside the cluster.
 
-    State: buckets, by uid; asked, the number of calls; crash_after, the call after which the process ends.
+    State: buckets, the uids of the Foos that have one; asked, the number of calls by name; crash_after, the
+    call after which the process crashes.
     """
 
     def __init__(self) -> None:
@@ -43,7 +44,7 @@ class Cloud:
         self.crash_after = ""
 
     def create(self, uid: str) -> None:
-        """Make a bucket, unless it exists."""
+        """Create a bucket, unless it exists."""
         self.buckets.add(uid)
         self._called("create")
 
@@ -60,7 +61,7 @@ class Cloud:
 
 
 def sync(foo: Foo, foos: ResourceClient[Foo], cloud: Cloud) -> None:
-    """Keep a bucket for a Foo."""
+    """Create a Foo's bucket, or delete it with the Foo."""
     if is_being_deleted(foo):
         cloud.delete(foo.metadata.uid)
         remove_finalizer(foos, foo, FINALIZER)
@@ -88,12 +89,12 @@ class End(NamedTuple):
 
 
 def chapter(screen: Screen) -> End:
-    """Tell the chapter."""
+    """Run the chapter."""
     with Stage(lifelike=False) as stage:
         world = _World(screen, stage)
         screen.tell(
-            "Owner references take care of cleanup inside the cluster. For anything outside, such as a cloud "
-            "bucket, a controller puts a finalizer on its object. This sync keeps a bucket for each Foo:"
+            "Owner references handle cleanup inside the cluster. For anything outside, such as a cloud "
+            "bucket, a controller adds a finalizer to its object. This sync manages a bucket for each Foo:"
         )
         screen.code(whole(sync))
         stage.apply()
@@ -104,7 +105,7 @@ def chapter(screen: Screen) -> End:
         states.append(world.show("after the DELETE"))
         screen.reveal(
             "No. The server has only set its deletionTimestamp, and reports that as a change. The object "
-            "stays until its last finalizer is removed. It accepts no new finalizers:",
+            "stays until its last finalizer is removed. Until then, no new finalizer can be added:",
             NO,
         )
         screen.line(refusal := world.late_finalizer())
@@ -124,7 +125,7 @@ class _World:
         self._foos = stage.client.resource(Foo)
 
     def sync(self, what: str) -> State:
-        """Sync once with the Foo that the server has, and show what exists afterwards."""
+        """Read the Foo from the server, sync it once, and show what exists afterwards."""
         try:
             sync(self._foos.get("example-foo", namespace="default"), self._foos, self.cloud)
         except CrashError as crash:
@@ -132,7 +133,7 @@ class _World:
         return self.show(what)
 
     def show(self, when: str) -> State:
-        """Show what there is now."""
+        """Show which objects exist now."""
         foo: dict[str, Any] = self._stage.send("GET", PATH)
         metadata = foo.get("metadata", {})
         exists, kept = foo["kind"] == "Foo", tuple(metadata.get("finalizers", ()))
@@ -162,9 +163,9 @@ def _crash(screen: Screen, world: _World) -> list[State]:
     states = [world.sync("a sync"), world.sync("the sync of the next process")]
     deletions = world.cloud.asked["delete"]
     screen.reveal(
-        f"{deletions}, because the second process cannot know what the first one did. So the deletion of a "
-        "bucket that is gone must succeed. In the opposite order, a crash would leave a bucket that nobody "
-        "remembers.",
+        f"{deletions}, because the second process cannot know what the first one did. So deleting a bucket "
+        "that is already gone must succeed. In the opposite order, a crash would leave a bucket that no "
+        "process remembers.",
         deletions,
     )
     return states
@@ -172,8 +173,8 @@ def _crash(screen: Screen, world: _World) -> list[State]:
 
 def _alone(screen: Screen, stage: Stage, world: _World) -> State:
     screen.break_it(
-        "the Foo is created again and synced. Then the controller is uninstalled, and somebody deletes the "
-        "Foo, twice.",
+        "the Foo is created again and synced. Then the controller is uninstalled, and the Foo is deleted "
+        "twice.",
         "Is the Foo gone in the end?",
     )
     world.sync("the last sync")

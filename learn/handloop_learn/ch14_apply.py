@@ -1,4 +1,4 @@
-"""Chapter 14: server-side apply: the server knows who owns each field, and rejects changes by others."""
+"""Chapter 14: with server-side apply, the server knows each field's owner, and rejects others' changes."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from handloop_learn.stage import Stage
 
 SCALE: Final[dict[str, Any]] = {"spec": {"replicas": 5}}
 RECAP: Final = (
-    "An apply says what you want in the fields that you care about. It leaves the rest alone.",
-    "Changing another manager's field is a conflict. Leave it out, use the same value, or take it by force.",
-    "A field that you no longer apply, and that nobody else owns, is removed.",
+    "An apply contains your own fields with the values that you want. It leaves all other fields unchanged.",
+    "Changing another manager's field is a conflict. Leave it out, send the same value, or take it by force.",
+    "A field that you no longer apply, and that no other manager owns, is removed.",
 )
 
 
@@ -37,13 +37,12 @@ class End(NamedTuple):
 
 
 def chapter(screen: Screen) -> End:
-    """Tell the chapter."""
+    """Run the chapter."""
     with Stage(lifelike=False) as stage:
         foos = stage.client.resource(Foo)
         screen.tell(
-            "Two programs write one Foo. `gitops` applies what a repository says, and `scaler` sets the "
-            "replicas. Each uses server-side apply under its own name, and sends only the fields that it "
-            "cares about:"
+            "Two programs write to one Foo. `gitops` applies the files of a repository, and `scaler` sets "
+            "the replicas. Each uses server-side apply under its own name, and sends only its own fields:"
         )
         screen.show(gitops=json.dumps(REPOSITORY), scaler=json.dumps(SCALE))
         apply(foos, "gitops", **REPOSITORY)
@@ -53,8 +52,9 @@ def chapter(screen: Screen) -> End:
         screen.line(f"scaler: {conflict}")
         fields.append(_show(screen, stage, "Nothing has changed"))
         screen.reveal(
-            "2. This 409 is not the one of chapter 9: no version is old, but the field has another owner. An "
-            "equal value would have been accepted, and the field would now have two owners.",
+            "2. In chapter 9, a 409 meant that the version was old. This one means that the field has "
+            "another owner. The server would have accepted an equal value, and the field would then have "
+            "two owners.",
             2,
         )
         fields += _by_force(screen, stage, foos)
@@ -82,8 +82,8 @@ def _by_force(screen: Screen, stage: Stage, foos: ResourceClient[Foo]) -> list[F
     except Conflict as error:
         screen.line(f"gitops: {error.status.message}")
     screen.reveal(
-        "scaler, because now it is gitops that gets the conflict. If both used force, they would undo each "
-        "other's writes forever. A controller may force the fields that only it can know. It should leave "
+        "scaler, because now gitops gets the conflict. If both used force, they would undo each other's "
+        "writes forever. A controller may force the fields whose values only it can know. It should leave "
         "the other fields to their owners.",
         Words(("scaler",), ("gitops", "both", "nobody")),
     )
@@ -95,13 +95,13 @@ def _left_out(screen: Screen, stage: Stage, foos: ResourceClient[Foo]) -> list[F
     apply(foos, "gitops", spec={"deploymentName": "example-foo"})
     shared = _show(screen, stage, "gitops has applied only the name")
     screen.reveal(
-        "No. Only gitops owned it, and gitops no longer wants it. So an apply can also delete. replicas "
-        "stays, because scaler owns it.",
+        "No. Only gitops owned it, and gitops no longer applies it. So an apply can also remove a field. "
+        "`replicas` stays, because scaler owns it.",
         NO,
     )
     apply(foos, "scaler")
-    nobody = _show(screen, stage, "scaler applies an empty configuration, which gives up replicas")
-    screen.tell("Nobody owns replicas now, so the field is gone.")
+    nobody = _show(screen, stage, "scaler applies an empty configuration, so it no longer owns replicas")
+    screen.tell("No manager owns replicas now, so the server removed the field.")
     return [shared, nobody]
 
 

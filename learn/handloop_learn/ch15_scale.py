@@ -1,4 +1,4 @@
-"""Chapter 15: what grows with the cluster (work and memory), and how to divide it among processes."""
+"""Chapter 15: work and memory grow with the cluster, and can be divided among workers and processes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CONFIG_MAPS: Final = "/api/v1/namespaces/default/configmaps"
 _NOT_THE_SERVER: Final = tracemalloc.Filter(inclusive=False, filename_pattern="*/handloop_sandbox/*")
 RECAP: Final = (
     "More workers help if there are more keys than workers, because a key has one worker at a time.",
-    "A cache holds all watched objects. Watch fewer (with a selector), or less of each (with a view).",
+    "A cache contains all watched objects. Watch fewer (with a selector), or less of each (with a view).",
     "Shards divide the keys by a label. While an object changes shards, two processes may work on it.",
 )
 
@@ -36,7 +36,7 @@ class ConfigMapNames(Kind, group="", version="v1", kind="ConfigMap", plural="con
 
 
 class Work(NamedTuple):
-    """The work of some workers: its seconds and syncs, and the most workers on one key at a time."""
+    """The seconds that some workers took, their syncs, and the most workers on one key at a time."""
 
     seconds: float
     syncs: int
@@ -44,7 +44,7 @@ class Work(NamedTuple):
 
 
 class End(NamedTuple):
-    """Work by number of workers; work on a hot key; kB per cache; objects per shard; a move's events."""
+    """Work by number of workers; work on one key; kB per cache; objects per shard; the events of a move."""
 
     work: dict[int, Work]
     hot: Work
@@ -54,22 +54,22 @@ class End(NamedTuple):
 
 
 def chapter(screen: Screen) -> End:
-    """Tell the chapter."""
+    """Run the chapter."""
     screen.tell(
-        f"{KEYS} keys wait, and each sync waits {SYNC_SECONDS * 1000:g} ms for the server. Python threads "
-        "are good enough for that, because waiting costs them nothing."
+        f"{KEYS} keys are queued, and each sync waits {SYNC_SECONDS * 1000:g} ms for the server. Python "
+        "threads suit this work, because a waiting thread does not block the others."
     )
     work = {workers: _work(workers, [f"foo-{number}" for number in range(KEYS)]) for workers in CROWDS}
     rows = [
         (workers, f"{done.seconds:.2f}", round(done.syncs / done.seconds)) for workers, done in work.items()
     ]
     screen.table(("workers", "seconds", "syncs a second"), rows)
-    screen.ask(f"With {CROWDS[-1]} workers and {KEYS} changes to one Foo, how many work on it at once?")
+    screen.ask(f"With {CROWDS[-1]} workers and {KEYS} changes to one Foo, how many workers sync it at once?")
     hot = _work(CROWDS[-1], ["hot"] * KEYS, pause_seconds=SYNC_SECONDS / 4)
     screen.show(syncs=hot.syncs, workers_on_it_at_once=hot.most_on_one_key)
     screen.reveal(
         f"{hot.most_on_one_key}. The Foo's changes merge into {hot.syncs} syncs, and the other workers stay "
-        "free for other keys. If all syncs are slow because one server is, more workers only make that "
+        "free for other keys. If all syncs are slow because one server is slow, more workers only make that "
         "server's queue longer.",
         hot.most_on_one_key,
     )
@@ -82,7 +82,7 @@ def chapter(screen: Screen) -> End:
 
 
 def _work(workers: int, adds: list[str], *, pause_seconds: float = 0.0) -> Work:
-    """Make workers sync what is added, with a pause after each add. Blocks: until nothing is left."""
+    """Add keys, with a pause after each, and let workers sync them. Blocks: until all keys are synced."""
     queue: Queue[str] = Queue()
     lock, busy, most, syncs = threading.Lock(), Counter[str](), Counter[str](), Counter[str]()
 
@@ -120,12 +120,12 @@ def _config_map(number: int) -> dict[str, Any]:
 
 
 def _caches(screen: Screen, stage: Stage) -> dict[str, float]:
-    """Fill three caches of the same ConfigMaps. Returns: how many kB each takes."""
+    """Fill three caches of the same ConfigMaps. Returns: the kB that each uses."""
     screen.tell(
-        f"Next, memory. There are {OBJECTS} ConfigMaps of 2 kB each, and three caches of them. Python's "
-        "allocator reports the caches' sizes, without what the sandbox keeps in this process:"
+        f"Next, memory. Three caches are filled from {OBJECTS} ConfigMaps of 2 kB each. Python's allocator "
+        "reports the caches' sizes, without the memory of the sandbox, which runs in this process:"
     )
-    # the first informer also allocates what all of them share
+    # the first informer also allocates what all informers share
     _, empty = (_cached(stage, ConfigMap, "shard=none") for _ in range(2))
     kilobytes = {
         "all, whole": _cached(stage, ConfigMap) - empty,
@@ -133,12 +133,12 @@ def _caches(screen: Screen, stage: Stage) -> dict[str, float]:
         f"one shard of {SHARDS}, whole": _cached(stage, ConfigMap, "shard=0") - empty,
     }
     screen.table(("a cache of", "kB"), [(what, round(size)) for what, size in kilobytes.items()])
-    screen.tell("The server applies the selector, so objects that do not match are neither sent nor kept.")
+    screen.tell("The server applies the selector, so objects that do not match are neither sent nor cached.")
     return kilobytes
 
 
 def _cached(stage: Stage, kind: type[Kind], labels: str = "") -> float:
-    """Return the kB that a running informer and its cache take, without what the server keeps."""
+    """Return the kB that a running informer and its cache use, without the server's memory."""
     factory = SharedInformerFactory(stage.client)
     factory.informer_for(kind, labels=labels)
     gc.collect()
@@ -153,17 +153,20 @@ def _cached(stage: Stage, kind: type[Kind], labels: str = "") -> float:
 
 
 def _shards(screen: Screen, stage: Stage) -> tuple[list[int], list[str]]:
-    """Divide objects by a label, and move one. Returns: the size of each shard; what two shards see."""
+    """
+    Divide objects by a label, and move one. Returns: the size of each shard; the events that two shards
+    receive.
+    """
     lists = [stage.send("GET", f"{CONFIG_MAPS}?labelSelector=shard%3D{shard}") for shard in range(SHARDS)]
     sizes = [len(each["items"]) for each in lists]
     screen.tell(
-        "A leader is one process, with one cache of everything. If that is too much, several controllers "
+        "A leader is one process, which caches all objects. If that is too much for it, several controllers "
         "can divide the objects, each with its own selector and lease:"
     )
     screen.table(("shard", "objects"), list(enumerate(sizes)))
     screen.break_it(
         "somebody changes the label of `app-0` from shard 0 to shard 1.",
-        "What does shard 0's watch see: ADDED, MODIFIED, DELETED, or nothing?",
+        "What does shard 0's watch receive: ADDED, MODIFIED, DELETED, or nothing?",
     )
     stage.send("PATCH", f"{CONFIG_MAPS}/app-0", {"metadata": {"labels": {"shard": "1"}}})
     moved = []
@@ -171,11 +174,11 @@ def _shards(screen: Screen, stage: Stage) -> tuple[list[int], list[str]]:
         version = lists[shard]["metadata"]["resourceVersion"]
         with stage.watch(CONFIG_MAPS, f"{version}&labelSelector=shard%3D{shard}") as events:
             moved.append(next(events)["type"])
-        screen.line(f"shard {shard} sees {moved[-1]} app-0")
+        screen.line(f"shard {shard} receives {moved[-1]} app-0")
     screen.reveal(
-        "DELETED, although the object still exists, because it has left the selection. So a missing object "
-        "does not prove that it was deleted. The old shard may also be in the middle of a sync when the new "
-        "one begins. Only the versions in their writes keep the two apart.",
+        "DELETED. The object still exists, but no longer matches the selector. So a missing object is not "
+        "always a deleted one. The old shard can also be in the middle of a sync when the new one begins. "
+        "Only the versions in their writes prevent lost changes.",
         Words(("deleted",), ("added", "modified", "nothing")),
     )
     return sizes, moved

@@ -1,4 +1,4 @@
-"""Chapter 16: your solutions to the exercises become a controller that keeps a Foo's promise."""
+"""Chapter 16: your solutions to the exercises become a controller for Foos."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from handloop_learn.screen import Screen
 from handloop_learn.source import whole
 
 RECAP: Final = (
-    "A controller consists of a few small parts. Each knows only what the next one offers.",
+    "A controller consists of a few small parts. Each knows only the interface of the next one.",
     "A part that works alone also works with the others, because no part relies on seeing every event.",
-    "The rest is what a real cluster demands, as chapters 10 and 11 show.",
+    "A real cluster demands more, as chapters 10 and 11 show.",
 )
 
 
@@ -30,17 +30,17 @@ class End(NamedTuple):
 
 
 def chapter(screen: Screen) -> End:
-    """Tell the chapter."""
+    """Run the chapter."""
     pieces = own_pieces({name: part.file for name, part in PARTS.items()}, Path.cwd())
     screen.tell(
-        "Six of the exercises are parts of a controller. Here they are plugged together. If a part's file is "
-        "not in this folder, ours takes its place:"
+        "Six of the exercises are parts of a controller. This chapter connects them. If your file for a "
+        "part is not in this folder, our solution is used:"
     )
     rows = [(name, "yours" if name in pieces.files else "ours", part.file) for name, part in PARTS.items()]
     screen.table(("part", "from", "file"), rows)
-    screen.tell("Informers, workers and queue are the real ones, and call these parts. This is the worker:")
+    screen.tell("Informers, workers and queue are handloop's own, and call these parts. This is the worker:")
     screen.code(whole(OwnController._run_worker))
-    screen.ask("A Foo is created. Does it get its Deployment from parts that have never worked together?")
+    screen.ask("A Foo is created. Do these parts, which have never run together, create its Deployment?")
     trace, passed = LineTrace(pieces.places()), list[str]()
     try:
         for trial in tried(pieces, trace):
@@ -52,11 +52,11 @@ def chapter(screen: Screen) -> End:
     except WrongError as wrong:
         screen.reveal(f"No: {wrong}. {wrong.hint}")
         return End([*pieces.files], passed, {})
-    screen.reveal("Yes. Each part looked at what exists, and repaired the difference.", YES)
+    screen.reveal("Yes. Each part read the current state, and repaired the difference.", YES)
     lines = _show_lines(screen, pieces, trace)
     screen.tell(
         "`walkthrough check 16` writes a file that names your solutions. `check 16 FILE` tries them, and "
-        "`live FILE` shows them at work on the live page, with your lines at the steps that they carry out."
+        "`live FILE` runs them on the live page, which shows your lines at the steps that they carry out."
     )
     return End(list(pieces.files), passed, lines)
 
@@ -65,7 +65,7 @@ def _ask_for_more(screen: Screen, first: str) -> None:
     screen.reveal(f"Yes: {first}.", YES)
     screen.break_it(
         f"{TRIALS[1].happens}; then {TRIALS[2].happens}; then {TRIALS[3].happens}.",
-        "Is the cluster as it should be after each of these?",
+        "Is the cluster in the wanted state after each of these changes?",
     )
 
 

@@ -1,4 +1,4 @@
-"""Clocks for chapters that would otherwise wait: one that a chapter moves, and one that runs fast."""
+"""Clocks for chapters that would otherwise have to wait: one that a chapter moves, and one that runs fast."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _POLL_SECONDS: Final = 0.002
 
 class HandClock(RealClock):
     """
-    Stands still until `advance`. A waiting thread checks every two milliseconds whether its time has come.
+    A clock that moves only when `advance` is called. A waiting thread checks it every two milliseconds.
 
     State: _now, seconds; only the chapter's thread writes it.
     """
@@ -22,7 +22,7 @@ class HandClock(RealClock):
         self._now = 0.0
 
     def now(self) -> float:
-        """Seconds by which the clock has been advanced so far."""
+        """Return the seconds by which the clock has been advanced so far."""
         return self._now
 
     def advance(self, seconds: float) -> None:
@@ -30,7 +30,7 @@ class HandClock(RealClock):
         self._now += seconds
 
     def wait(self, condition: threading.Condition, timeout_seconds: float | None) -> bool:
-        """Wait once on condition, at most until the clock has advanced by this much; None = no limit."""
+        """Wait once on condition, until the clock advanced by timeout_seconds at most; None = no limit."""
         return self.wait_until(condition, None if timeout_seconds is None else self._now + timeout_seconds)
 
     def wait_until(self, condition: threading.Condition, at: float | None) -> bool:
@@ -50,13 +50,13 @@ class HandClock(RealClock):
 
 
 class FastClock(RealClock):
-    """now() and every wait run `times` times as fast; time(), which objects record, is the machine's time."""
+    """A clock whose now() and waits run `times` times as fast; time(), which objects record, is real."""
 
     def __init__(self, times: float = 60.0) -> None:
         self.times = times
 
     def now(self) -> float:
-        """Seconds that pass `times` times as fast as real ones."""
+        """Return seconds that pass `times` times as fast as real ones."""
         return time.monotonic() * self.times
 
     def wait(self, condition: threading.Condition, timeout_seconds: float | None) -> bool:

@@ -1,4 +1,4 @@
-"""The command line of the walkthrough, as this reader can type it."""
+"""The walkthrough's command line, as the reader can type it on this machine."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 
 
 def python() -> str:
-    """`python` in an active environment; otherwise what calls this interpreter from the working directory."""
+    """Return `python` if that starts this interpreter, and otherwise the interpreter's path."""
     if os.environ.get("VIRTUAL_ENV"):
         return "python"
     interpreter = Path(sys.executable)

@@ -1,4 +1,4 @@
-"""The exercise of chapter 2: keep a store in step with the server."""
+"""The exercise of chapter 2: keep a store up to date with the server."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ def reflect(server, store, stopped, wait):
     """
     server   list() returns (things, version).
              watch(version) yields (type, thing, version) for each event after a version. type is ADDED,
-             MODIFIED, DELETED, or BOOKMARK, whose thing is None. It ends when the connection breaks, and
+             MODIFIED, DELETED, or BOOKMARK, whose thing is None. watch ends when the connection breaks, and
              raises Gone (a 410) if the log no longer reaches back to that version.
     store    store.replace(things), store.put(thing), store.remove(thing)
     stopped  stopped() is True when you should return
-    wait     wait(seconds) before you reopen a broken watch, because a server in trouble needs the time
+    wait     call wait(seconds) before you reopen a broken watch, so that a failing server can recover
     """
     things, version = server.list()
     store.replace(things)
@@ -33,10 +33,16 @@ def reflect(server, store, stopped, wait):
 
 _FROM: Final = "Watch from the last version that you saw, in the list or in an event."
 _STORE: Final = "DELETED removes a thing; ADDED and MODIFIED put it."
-_CUT: Final = "A watch that just ends has lost nothing: watch again, from the last version that you saw."
-_BOOKMARK: Final = "A BOOKMARK has no thing. You have seen all up to its version, so keep that version."
-_GONE: Final = "After Gone, only a list helps. What is not in it was deleted: store.replace(things)."
-_PAUSE: Final = "Call wait(1) before the next watch, or you send a server that is down requests without end."
+_CUT: Final = (
+    "A watch that ends without Gone has lost nothing, so watch again, from the last version that you saw."
+)
+_BOOKMARK: Final = (
+    "A BOOKMARK has no thing. You have seen all changes up to its version, so keep that version."
+)
+_GONE: Final = "After Gone, only a list helps: store.replace(things) also removes what was deleted."
+_PAUSE: Final = (
+    "Call wait(1) before the next watch. Otherwise you send endless requests to a server that is down."
+)
 _STOP: Final = "Check stopped() before each list and each watch."
 _MOST_CALLS: Final = 30
 
@@ -53,7 +59,7 @@ class _Event(NamedTuple):
 
 
 class _Scene(NamedTuple):
-    """What a watch shows, what it misses once its connection breaks, and where the log begins after that."""
+    """A watch's events, the events after its connection breaks, and the log's oldest version from then on."""
 
     live: tuple[_Event, ...] = ()
     missed: tuple[_Event, ...] = ()
@@ -62,8 +68,8 @@ class _Scene(NamedTuple):
 
 class _Watch(NamedTuple):
     """
-    A call to watch: its version, what the store held then, how many lists there had been, and whether the
-    reader had waited since the previous watch.
+    A call of watch: its version, the store's things at that time, the number of lists so far, and whether the
+    reader has waited since the previous watch.
     """
 
     version: int
@@ -73,11 +79,11 @@ class _Watch(NamedTuple):
 
 
 class _EndlessError(BaseException):
-    """The reader's code does not return. `except Exception` does not catch this error."""
+    """Raised if the reader's code does not return. `except Exception` does not catch it."""
 
 
 class _Store:
-    """State: things, by name."""
+    """A store for the reader's function. State: things, the values by name."""
 
     def __init__(self) -> None:
         self.things: dict[str, int] = {}
@@ -96,10 +102,10 @@ class _Store:
 
 class _Server:
     """
-    A server that plays one scene for each watch. It has no threads; time passes with the reader's calls.
+    A server that plays one scene for each watch. It has no threads: each of the reader's calls advances it.
 
-    State: log; oldest, the first version that it reaches back to; list_count; watch_calls; _waited, whether
-    the reader has waited since the last watch; _calls.
+    State: log; oldest, the first version from which a watch can start; list_count; watch_calls; _waited,
+    whether the reader has waited since the last watch; _calls, the number of calls so far.
     """
 
     def __init__(self, store: _Store) -> None:
@@ -187,11 +193,15 @@ def check(load: Load) -> Iterator[str]:
     yield from _after_gone(watches, server.list_count)
     expect(returned, "stopped() was True, and you did not return", _STOP)
     expect(store.things == {"d": 1, "e": 1}, f"at the end, the store has {store.things}", _STORE)
-    yield "your function ends when it is told to"
+    yield "your function returns once stopped() is True"
 
 
 def _first(watch: _Watch) -> Iterator[str]:
-    expect(watch.stored == {"a": 1, "b": 1}, f"first, the store has {watch.stored}", "store.replace(things)")
+    expect(
+        watch.stored == {"a": 1, "b": 1},
+        f"after the first list, the store has {watch.stored}",
+        "store.replace(things)",
+    )
     expect(watch.version == 10, f"the list had version 10, and you watched from {watch.version}", _FROM)
     yield "the list filled the store, and the watch continued from its version"
 
@@ -205,7 +215,7 @@ def _after_a_cut(watches: list[_Watch], stored: dict[str, int]) -> Iterator[str]
     came = watches[1].version
     expect(came == 13, f"you had seen version 13, the connection broke, and you watched from {came}", _FROM)
     expect(watches[1].waited, "the connection broke, and you opened the next watch at once", _PAUSE)
-    yield "a broken connection cost a wait and one more watch, and nothing was lost"
+    yield "after a broken connection, you waited and watched again, and lost nothing"
 
 
 def _after_a_bookmark(watches: list[_Watch], lost: str) -> Iterator[str]:
@@ -220,12 +230,16 @@ def _after_gone(watches: list[_Watch], lists: int) -> Iterator[str]:
     expect(watches[4:], "after the second list, you did not watch again", "Begin again: list, then watch.")
     stored = watches[4].stored
     expect(stored == {"d": 1}, f"after the second list, the store has {stored}, but `a` was deleted", _GONE)
-    expect(lists == 2, f"you listed {lists} times, for one Gone", "List only after Gone.")
+    expect(
+        lists == 2,
+        f"you listed {lists} times in all, but watch raised Gone only once",
+        "List only after Gone.",
+    )
     came = watches[4].version
     expect(came == 17, f"the second list had version 17, and you watched from {came}", _FROM)
-    yield "a 410 cost one list, which also removed what had been deleted"
+    yield "after the 410 you listed once, which also removed the deleted thing"
 
 
 EXERCISE: Final = Exercise(
-    "write reflect(), which keeps a store in step with the server as cheaply as possible.", START, check
+    "write reflect(), which keeps a store up to date with as few requests as possible.", START, check
 )

@@ -1,4 +1,4 @@
-"""The exercise of chapter 3: be the informer that takes deltas out of a DeltaFIFO."""
+"""The exercise of chapter 3: process the deltas from a DeltaFIFO, as an informer does."""
 
 from __future__ import annotations
 
@@ -14,27 +14,33 @@ from handloop_learn.exercise import Exercise, Load, WrongError, expect
 START: Final = '''\
 """Chapter 3: apply the deltas of one key to the store, and tell the handlers."""
 
-from handloop.informers.keys import DeletedFinalStateUnknown  # (key, obj): a deletion that nobody saw
+from handloop.informers.keys import DeletedFinalStateUnknown  # (key, obj): a deletion that no watch saw
 
 
 def process(key, deltas, store, tell):
     """
     deltas  pairs (type, object), oldest first; a type is Added, Updated, Deleted, Replaced or Sync
     store   store.get_by_key(key), store.add(object), store.delete(object or tombstone)
-    tell    call it once for each delta, after the store has it: tell("delete", key) for Deleted; otherwise
-            tell("update", key) if the store had the key before, tell("add", key) if not
+    tell    call it for each delta, after you change the store: tell("delete", key) for Deleted; otherwise
+            tell("update", key) if the store already had the key, or tell("add", key) if it did not
     """
     for delta_type, obj in deltas:
         if delta_type == "Added":
             store.add(obj)
             tell("add", key)
-        # and the others?
+        # what about the other types?
 '''
 
-_EACH: Final = "The deltas of a key come together. Each one changes the store, and the handlers hear of each."
-_NEW: Final = "The type says how the FIFO heard of an object. To learn whether it is new, ask get_by_key."
-_FIRST: Final = "Call store.add or store.delete first, then tell, which wakes a worker that asks the store."
-_TOMBSTONE: Final = "A Deleted may hold DeletedFinalStateUnknown (no metadata), which store.delete takes."
+_EACH: Final = (
+    "The deltas of a key arrive together. Each one changes the store, and is reported to the handlers."
+)
+_NEW: Final = (
+    "The type says how the FIFO learned of an object. To find out whether it is new, ask get_by_key."
+)
+_FIRST: Final = "Call store.add or store.delete first, then tell, because a sync can read the store at once."
+_TOMBSTONE: Final = (
+    "A Deleted can contain a DeletedFinalStateUnknown (without metadata), which store.delete takes."
+)
 
 
 class _Informer:
@@ -66,14 +72,14 @@ class _Informer:
         return told
 
     def expect_stored_first(self) -> None:
-        """Raise WrongError if a handler was told of a change that the store did not have yet."""
+        """Raise WrongError if a handler was told of a change before the store had it."""
         expect(not self.early, self.early, _FIRST)
 
     def _look(self, wanted: Foo | None, what: str, key: str) -> None:
-        """Look into the store, as a handler or a worker may do now."""
+        """Compare the stored object with the one that handlers and workers must find now."""
         stored = self.store.get_by_key(key)
         if stored != wanted and not self.early:
-            self.early = f"when you told {what!r}, the store had {_said(stored)}, not {_said(wanted)}"
+            self.early = f"when you reported {what!r}, the store had {_said(stored)}, not {_said(wanted)}"
 
     def events(self, *events: tuple[DeltaType, Foo]) -> list[tuple[str, str]]:
         self.fifo.enqueue_batch(events)
@@ -98,35 +104,37 @@ def check(load: Load) -> Iterator[str]:
     told = informer.events((DeltaType.ADDED, _foo("a", 1)), (DeltaType.UPDATED, _foo("a", 2)))
     stored = informer.store.get_by_key(a)
     expect(stored == _foo("a", 2), f"after Added and Updated, the store has {_said(stored)}", _EACH)
-    expect(told == [("add", a), ("update", a)], f"after Added and Updated, you told {told}", _EACH)
+    expect(told == [("add", a), ("update", a)], f"after Added and Updated, you reported {told}", _EACH)
     informer.expect_stored_first()
-    yield "Added and Updated, which came together, reached the store and the handlers in order"
+    yield "Added and Updated, which arrived together, reached the store and the handlers in order"
     told = informer.relist(_foo("a", 3))
-    expect(told == [("update", a)], f"after a stored Foo was Replaced, you told {told}", _NEW)
-    expect(informer.store.get_by_key(a) == _foo("a", 3), "after Replaced, the store has the old Foo", _NEW)
+    expect(told == [("update", a)], f"after a stored Foo was Replaced, you reported {told}", _NEW)
+    expect(
+        informer.store.get_by_key(a) == _foo("a", 3), "after Replaced, the store still has the old Foo", _NEW
+    )
     told = informer.events((DeltaType.ADDED, _foo("a", 4)))
-    expect(told == [("update", a)], f"after a stored Foo was Added again, you told {told}", _NEW)
+    expect(told == [("update", a)], f"after a stored Foo was Added again, you reported {told}", _NEW)
     informer.fifo.resync()
     told = informer.pop()
-    expect(told == [("update", a)], f"after Sync, you told {told}", _NEW)
-    yield "Replaced, a second Added, and Sync of a stored Foo were updates"
+    expect(told == [("update", a)], f"after Sync, you reported {told}", _NEW)
+    yield "Replaced, a second Added, and Sync of a stored Foo were reported as updates"
     try:
         told = informer.relist()
     except AttributeError as error:
-        raise WrongError(f"the deletion that nobody saw raised: {error}", _TOMBSTONE) from error
-    expect(told == [("delete", a)], f"after a Deleted with a tombstone, you told {told}", _TOMBSTONE)
+        raise WrongError(f"your function raised for a tombstone: {error}", _TOMBSTONE) from error
+    expect(told == [("delete", a)], f"after a Deleted with a tombstone, you reported {told}", _TOMBSTONE)
     expect(informer.store.get_by_key(a) is None, "the store still has a Foo that was deleted", _TOMBSTONE)
     informer.expect_stored_first()
     yield "the tombstone removed the Foo from the store"
     told = informer.events((DeltaType.ADDED, _foo("b", 1)), (DeltaType.DELETED, _foo("b", 1)))
-    expect(told == [("add", "default/b"), ("delete", "default/b")], f"in the end, you told {told}", _EACH)
+    expect(told == [("add", "default/b"), ("delete", "default/b")], f"in the end, you reported {told}", _EACH)
     expect(not informer.store.list_keys(), "the store still has a Foo that was deleted", _EACH)
     informer.expect_stored_first()
-    yield "a Foo that came and went before the pop is gone"
+    yield "a Foo that was added and deleted before the pop is gone"
 
 
 def _said(foo: Foo | None) -> str:
-    return "nothing" if foo is None else f"the one with {foo.spec.replicas} replicas"
+    return "nothing" if foo is None else f"the Foo with {foo.spec.replicas} replicas"
 
 
 EXERCISE: Final = Exercise(

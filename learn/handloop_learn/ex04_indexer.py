@@ -14,20 +14,22 @@ from handloop_learn.exercise import Exercise, Load, WrongError, expect
 START: Final = '''\
 """Chapter 4: find the Deployments of a Foo without looking at all of them."""
 
-from handloop.apis.meta import controller_of  # (deployment): its owner (.kind, .name), or None
+from handloop.apis.meta import controller_of  # (deployment): its controller (.kind, .name), or None
 
 
 def by_foo(deployment):
-    """The values under which a Deployment is indexed: "namespace/name" of the Foo that controls it."""
+    """Return a Deployment's values in the index: "namespace/name" of the Foo that controls it, or none."""
     return []
 
 
 def deployments_of(indexer, namespace, name):
-    """The Deployments that this Foo controls. The index is called "foo"."""
+    """Return the Deployments that this Foo controls. The index is called "foo"."""
     return [each for each in indexer.list() if f"{namespace}/{name}" in by_foo(each)]
 '''
 
-_LIST: Final = "An index function returns a list of strings, as an object can have several values or none."
+_LIST: Final = (
+    "An index function returns a list of strings, because an object can have several values or none."
+)
 
 
 class _WatchedIndexer(Indexer[Deployment]):
@@ -61,31 +63,35 @@ def check(load: Load) -> Iterator[str]:
     loose = _deployment("loose", kind="Foo", controller=False)
     values = reader.by_foo(mine)
     expect(not isinstance(values, str), f"by_foo returned the string {values!r}", _LIST)
-    expect(values, "by_foo returned nothing for a Foo's Deployment", "controller_of(...) names it.")
+    expect(values, "by_foo returned nothing for a Foo's Deployment", "controller_of(...) returns it.")
     expect(list(values) == ["default/a"], f"by_foo returned {values!r}", "Return the Foo's `namespace/name`.")
     yield "a Deployment is found under its Foo"
     try:
         none = list(reader.by_foo(nobodys))
     except AttributeError as error:
-        hint = "controller_of returns None for a Deployment that nobody controls. Return [] for it."
+        hint = "controller_of returns None for a Deployment without a controller. Return [] for it."
         raise WrongError(f"by_foo raised for a Deployment without an owner: {error}", hint) from error
     expect(not none, f"by_foo returned {none} for a Deployment without an owner", _LIST)
     for other, hint in (
-        (bars, "The controller must be a Foo: look at the kind of the reference."),
-        (loose, "The owner must be the controller, of which there is at most one: controller_of."),
+        (bars, "The controller must be a Foo: check the reference's kind."),
+        (loose, "The owner must be the controller. controller_of returns only that owner."),
     ):
         found = list(reader.by_foo(other))
         expect(not found, f"by_foo returned {found} for `{other.metadata.name}`, which no Foo controls", hint)
-    yield "a Deployment that no Foo controls has no value"
+    yield "a Deployment that no Foo controls has no value in the index"
     indexer = _WatchedIndexer(indexers={"foo": reader.by_foo})
     indexer.replace([mine, elsewhere, nobodys, bars, loose])
     got = reader.deployments_of(indexer, "default", "a")
     names = sorted(each.metadata.name for each in got)
-    expect(names == ["mine"], f"deployments_of found {names}", "Two namespaces may each have a Foo `a`.")
-    looked = f"deployments_of looked at all {len(indexer)} Deployments"
-    expect(not indexer.scans, looked, 'Ask the index: indexer.by_index("foo", value).')
-    expect(got[0] is mine, "deployments_of returned a copy", "Readers share the object in the cache.")
-    yield "the index finds one Foo's Deployments without looking at the others"
+    expect(names == ["mine"], f"deployments_of found {names}", "Two namespaces can each have a Foo `a`.")
+    looked = f"deployments_of scanned all {len(indexer)} Deployments"
+    expect(not indexer.scans, looked, 'Use the index: indexer.by_index("foo", value).')
+    expect(
+        got[0] is mine,
+        "deployments_of returned a copy",
+        "Return the object in the cache, which all readers share.",
+    )
+    yield "the index finds one Foo's Deployments without a scan of the others"
 
 
 EXERCISE: Final = Exercise(

@@ -1,4 +1,4 @@
-"""The exercise of chapter 6: a worker that gets keys, syncs them, and gives them back."""
+"""The exercise of chapter 6: a worker that gets keys, syncs them, and reports them as done."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def work(queue, sync):
     """
     queue  get() returns a key, or raises ShutDown when the worker should end;
            done(key), add_rate_limited(key), forget(key)
-    sync   sync(key) returns when all is well, and raises when the key needs a retry
+    sync   sync(key) returns on success, and raises if the key needs a retry
     """
     while True:
         key = queue.get()
@@ -36,11 +36,11 @@ def work(queue, sync):
 PATIENCE_SECONDS: Final = 1.0
 _FAILURES: Final = 2
 _DONE: Final = "Each get() needs a done(), even after a failure: use `finally`."
-_LATER: Final = "A key that failed goes back with add_rate_limited(key), which waits longer each time."
+_LATER: Final = "Put a failed key back with add_rate_limited(key), which waits longer each time."
 
 
 class _Worker:
-    """A real queue, the reader's worker on a thread, and a sync that fails twice for `bad`."""
+    """A real queue, the reader's worker on a thread, and a sync that fails twice for the key `bad`."""
 
     def __init__(self, work: Any) -> None:
         self.clock = HandClock()
@@ -55,7 +55,10 @@ class _Worker:
         self.thread.start()
 
     def expect(self, holds: Callable[[], object], happened: str, hint: str) -> None:
-        """Give the worker a moment for something to become true. Raises: WrongError."""
+        """
+        Wait briefly until holds() is true. Raises: WrongError if it stays false; the worker's error if it
+        ended.
+        """
         with suppress(NothingHappenedError):
             until(lambda: holds() or self.error, happened, seconds=PATIENCE_SECONDS)
         if self.error is not None and not holds():
@@ -86,7 +89,7 @@ def check(load: Load) -> Iterator[str]:
     try:
         yield from _check(worker)
     except _SyncError as error:
-        hint = "Catch what sync raises, so that the worker survives, and call add_rate_limited(key)."
+        hint = "Catch what sync raises, so that the worker continues, and call add_rate_limited(key)."
         raise WrongError("your worker ended when a sync raised", hint) from error
     finally:
         worker.queue.shut_down()
@@ -98,12 +101,20 @@ def _check(worker: _Worker) -> Iterator[str]:
     worker.expect(lambda: syncs["good"], "`good` was added, and sync was never called", "get(), then sync.")
     idle = lambda: not queue.statistics().in_flight
     worker.expect(idle, "`good` is still in `processing` after its sync, so no worker gets it again", _DONE)
-    expect(not worker.early, "done(key) came before sync(key): two can have it", "Sync, then call done(key).")
+    expect(
+        not worker.early,
+        "you called done(key) before sync(key), so two workers can have the key",
+        "Sync, then call done(key).",
+    )
     queue.add("good")
-    worker.expect(lambda: syncs["good"] == 2, "`good` was added again, and not synced again", "Loop.")
+    worker.expect(lambda: syncs["good"] == 2, "`good` was added again, but was not synced again", "Loop.")
     worker.expect(idle, "`good` is still in `processing`", _DONE)
-    expect(not queue.statistics().delayed, "`good` succeeded, and waits for a retry", "Only failures wait.")
-    yield "a key that was added twice was synced twice and given back"
+    expect(
+        not queue.statistics().delayed,
+        "`good` succeeded, but waits for a retry",
+        "Only failures wait for a retry.",
+    )
+    yield "a key that was added twice was synced twice, and done() was called each time"
     queue.add("bad")
     worker.expect(lambda: syncs["bad"], "`bad` was added, and sync was never called", "Loop.")
     waits = [_wait_after(worker, failures) for failures in range(1, _FAILURES + 1)]
@@ -113,8 +124,16 @@ def _check(worker: _Worker) -> Iterator[str]:
     yield "a failed key is retried, and waits longer each time"
     forgotten = "After a success, call forget(key), so that the old failures are no longer counted."
     left = queue.num_requeues("bad")
-    worker.expect(lambda: not queue.num_requeues("bad"), f"{left} failures of `bad` are left", forgotten)
-    expect(not queue.statistics().delayed, "`bad` succeeded, and waits for a retry", "Only failures go back.")
+    worker.expect(
+        lambda: not queue.num_requeues("bad"),
+        f"`bad` succeeded, but {left} failures are still counted",
+        forgotten,
+    )
+    expect(
+        not queue.statistics().delayed,
+        "`bad` succeeded, but waits for a retry",
+        "Only failures wait for a retry.",
+    )
     yield "a success resets the failure count"
     queue.shut_down()
     with suppress(NothingHappenedError):
@@ -122,23 +141,25 @@ def _check(worker: _Worker) -> Iterator[str]:
     end = "get() raises ShutDown when the queue is shut down. Return then."
     ended = not worker.thread.is_alive() and worker.error is None
     expect(ended, "the queue was shut down, and your worker did not return", end)
-    yield "the worker ends with the queue"
+    yield "the worker ends when the queue is shut down"
 
 
 def _wait_after(worker: _Worker, failures: int) -> float:
-    """After failure number `failures` of `bad`, wait for its retry. Returns: its delay in seconds."""
+    """Wait for the retry of `bad` after this many failures. Returns: the retry's delay in seconds."""
     queue, syncs = worker.queue, worker.syncs
 
     def delay() -> float:
         return queue.items(9).delayed.get("bad", 0.0)
 
-    worker.expect(lambda: delay() or syncs["bad"] > failures, "`bad` failed, and is lost", _LATER)
+    worker.expect(
+        lambda: delay() or syncs["bad"] > failures, "`bad` failed, and was not queued again", _LATER
+    )
     again = f"`bad` failed, and was synced {syncs['bad'] - failures} more times without a wait"
     expect(syncs["bad"] == failures, again, _LATER)
     worker.expect(lambda: not queue.statistics().in_flight, "`bad` failed, but stays in `processing`", _DONE)
     wait = delay()
     worker.clock.advance(1)
-    worker.expect(lambda: syncs["bad"] > failures, "the retry of `bad` never came", _LATER)
+    worker.expect(lambda: syncs["bad"] > failures, "`bad` was never retried", _LATER)
     return wait
 
 

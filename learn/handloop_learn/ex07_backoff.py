@@ -17,17 +17,17 @@ START: Final = '''\
 
 
 class Backoff:
-    """5 ms after the first failure of a key, twice as long after each further one, 1000 s at most."""
+    """A key waits 5 ms after its first failure, and twice as long after each further one, up to 1000 s."""
 
     def when(self, key):
         """Count one more failure of key. Returns: the seconds to wait."""
         return 0.005
 
     def forget(self, key):
-        """The key has succeeded, so forget its failures."""
+        """Forget the failures of a key that has succeeded."""
 
     def num_requeues(self, key):
-        """How many failures of key have been counted."""
+        """Return how many failures of key have been counted."""
         return 0
 '''
 
@@ -39,7 +39,11 @@ def check(load: Load) -> Iterator[str]:
     limiter = load().Backoff()
     waits = [limiter.when("a") for _ in range(4)]
     first = f"after the first failure, a key waits {waits[0]} s"
-    expect(isclose(waits[0], 0.005), first, "5 ms is 0.005 s, times 2 to the number of *earlier* failures.")
+    expect(
+        isclose(waits[0], 0.005),
+        first,
+        "5 ms is 0.005 s. Multiply it by 2 to the power of the number of *earlier* failures.",
+    )
     expect(waits[1] > waits[0], f"the first four waits are {waits} s", "Count the failures of each key.")
     expect(isclose(waits[3], 0.04), f"the first four waits are {waits} s", "Double: 5, 10, 20, 40 ms.")
     yield f"the first four waits are {', '.join(f'{wait:g}' for wait in waits)} s"
@@ -47,20 +51,28 @@ def check(load: Load) -> Iterator[str]:
     expect(isclose(other, 0.005), f"after its first failure, another key waits {other} s", "Count per key.")
     yield "each key has its own count"
     counted = limiter.num_requeues("a")
-    expect(counted == 4, f"after four failures, num_requeues is {counted}", "It is the number of failures.")
+    expect(counted == 4, f"after four failures, num_requeues is {counted}", "Return the number of failures.")
     try:
         last = max(limiter.when("a") for _ in range(_MANY))
     except OverflowError as error:
         hint = "2.0 ** 1024 is too large for a float. Bound the exponent, not only the result."
         raise WrongError(f"after very many failures: {error}", hint) from error
-    expect(last == 1000, f"after {_MANY} failures, a key waits {last:g} s", "1000 s at most: min().")
+    expect(last == 1000, f"after {_MANY} failures, a key waits {last:g} s", "Wait at most 1000 s: use min().")
     yield f"{_MANY} failures make a key wait 1000 s"
     limiter.forget("a")
     limiter.forget("never seen")
     again = limiter.when("a")
-    expect(isclose(again, 0.005), f"after forget() and a failure, a key waits {again} s", "Drop its count.")
+    expect(
+        isclose(again, 0.005),
+        f"after forget() and a failure, a key waits {again} s",
+        "Delete the key's count.",
+    )
     kept = limiter.when("b")
-    expect(isclose(kept, 0.01), f"after forget('a') and a second failure, b waits {kept} s", "Only that key.")
+    expect(
+        isclose(kept, 0.01),
+        f"after forget('a') and a second failure, b waits {kept} s",
+        "Forget only that key.",
+    )
     yield "forget() resets one key"
     clock = HandClock()
     with RateLimitingQueue[str](limiter, QueueOptions(seams=Seams(clock=clock))) as queue:
@@ -69,4 +81,6 @@ def check(load: Load) -> Iterator[str]:
     yield "a real workqueue works with it"
 
 
-EXERCISE: Final = Exercise("write the class Backoff, which says how long a failed key waits.", START, check)
+EXERCISE: Final = Exercise(
+    "write the class Backoff, which computes how long a failed key waits.", START, check
+)

@@ -25,24 +25,24 @@ from handloop.controller.foo.controller import new_deployment, scale_patch
 
 def sync(name, foos, deployments, server):
     """
-    name         name.namespace, name.name: of a Foo; str(name) is its key
+    name         the Foo's name.namespace and name.name; str(name) is its key
     foos         the cache: foos.get_by_key(key) is a Foo, or None
-                 foo.spec.replicas is a number, which may be 0, or None if the Foo leaves it to others
+                 foo.spec.replicas is a number, which can be 0, or None if others set it
     deployments  the cache: the key of a Foo's Deployment is f"{name.namespace}/{foo.spec.deployment_name}"
     server       server.create(new_deployment(foo))
                  server.patch(deployment.metadata.name, scale_patch(deployment, replicas), namespace=...)
 
-    Return if all is well or the Foo is gone. Raise to retry later, as for another owner's Deployment.
+    Return if all is well or the Foo is gone. Raise to retry later, also if another owner has the Deployment.
     Write only what differs.
     """
     foo = foos.get_by_key(str(name))
     server.create(new_deployment(foo))
 '''
 
-_OUT: Final = "Let the error out, because only a sync that raises is retried."
-_UNSET: Final = "foo.spec.replicas is None: others decide, so there is nothing to scale."
+_OUT: Final = "Do not catch the error, because only a sync that raises is retried."
+_UNSET: Final = "foo.spec.replicas is None, so others set the number. Do not scale."
 _ZERO: Final = "In Python, 0 is false. Only None means that the Foo leaves the number to others."
-_LEVEL: Final = "Look into the caches each time. Others may have undone what you did before."
+_LEVEL: Final = "Read the caches in each sync. Others may have undone your earlier writes."
 
 
 class _World:
@@ -58,10 +58,10 @@ class _World:
 
     def sync(self, name: str, *, replicas: int | None = None) -> int:
         """
-        Fill the caches, and call sync. Returns: how many writes it sent.
+        Fill the caches, and call sync. Returns: the number of writes that it sent.
 
-        Args: replicas: what the cached Foo wants, even 0, which the Foo CRD does not allow; None = as it is
-        on the server.
+        Args: replicas: the cached Foo's spec.replicas, which can be 0, although the Foo CRD does not allow
+        that; None = the value on the server.
         """
         client = self._stage.client
         foos: Indexer[Foo] = Indexer()
@@ -104,22 +104,30 @@ def _check(stage: Stage, world: _World) -> Iterator[str]:
     stage.send("DELETE", child)
     world.sync("foo")
     lost = "somebody deleted the Deployment, and your sync did not create another"
-    expect(world.replicas() == 2, lost, f"It acted on the edge, the first time only. {_LEVEL}")
-    yield "a deleted Deployment comes back"
+    expect(world.replicas() == 2, lost, f"It acted only on the first change (the edge). {_LEVEL}")
+    yield "a deleted Deployment is created again"
     stage.send("PATCH", wish, {"spec": {"replicas": 3}})
     world.sync("foo")
-    expect(world.replicas() == 3, f"the Foo wants 3 replicas, its Deployment has {world.replicas()}", _LEVEL)
+    expect(
+        world.replicas() == 3, f"the Foo wants 3 replicas, but its Deployment has {world.replicas()}", _LEVEL
+    )
     stage.send("PATCH", child, {"spec": {"replicas": 7}})
     world.sync("foo")
-    expect(world.replicas() == 3, f"somebody scaled the Deployment to 7, it has {world.replicas()}", _LEVEL)
+    expect(
+        world.replicas() == 3,
+        f"somebody scaled the Deployment to 7, and after your sync it has {world.replicas()}",
+        _LEVEL,
+    )
     world.sync("foo", replicas=0)
-    expect(world.replicas() == 0, f"the Foo wants 0 replicas, its Deployment has {world.replicas()}", _ZERO)
+    expect(
+        world.replicas() == 0, f"the Foo wants 0 replicas, but its Deployment has {world.replicas()}", _ZERO
+    )
     world.sync("foo")
-    yield "the Deployment is scaled, no matter which of the two changed"
+    yield "the Deployment is scaled, whether it or the Foo has changed"
     world.restart()
     writes = world.sync("foo")
     expect(not writes, f"after a restart you sent {writes} requests, though nothing differs", _LEVEL)
-    yield "a restart forgets nothing, because nothing was remembered"
+    yield "a restart makes no difference, because sync does not depend on what it did before"
     yield from _refused(stage, world)
     yield from _unset(stage, world)
     yield from _foreign(stage, world)
@@ -128,7 +136,7 @@ def _check(stage: Stage, world: _World) -> Iterator[str]:
     try:
         world.sync("foo")
     except AttributeError as error:
-        hint = "A deleted Foo's name comes through the queue, too. If foos.get_by_key returns None, return."
+        hint = "A deleted Foo's name is also queued. If foos.get_by_key returns None, return."
         raise WrongError(f"the Foo is gone, and your sync raised: {error}", hint) from error
     expect(world.replicas() is None, "the Foo is gone, and you created a Deployment for it", _LEVEL)
     yield "a deleted Foo is not an error"
@@ -142,7 +150,7 @@ def _refused(stage: Stage, world: _World) -> Iterator[str]:
         world.refuse(verb)
         with suppress(InternalError):
             world.sync("foo")
-            expect(world.replicas() == wanted, f"your {verb} got a 500, and you said that all is well", _OUT)
+            expect(world.replicas() == wanted, f"your {verb} got a 500, but your sync did not raise", _OUT)
         world.sync("foo")
         expect(world.replicas() == wanted, f"the sync after a refused {verb} did not repeat it", _LEVEL)
     yield "a 500 response is an error, and the next sync tries again"
@@ -153,11 +161,13 @@ def _unset(stage: Stage, world: _World) -> Iterator[str]:
     stage.send("POST", FOOS, foo)
     world.sync("unset")
     writes = world.sync("unset")
-    expect(not writes, f"a Foo leaves its replicas to others, and you sent {writes} writes", _UNSET)
+    expect(not writes, f"a Foo leaves its replicas to others, but you sent {writes} writes", _UNSET)
     stage.send("PATCH", f"{DEPLOYMENTS}/unset", {"spec": {"replicas": 6}})
     world.sync("unset")
     found = stage.send("GET", f"{DEPLOYMENTS}/unset")["spec"]["replicas"]
-    expect(found == 6, f"a Foo sets no replicas, its Deployment had 6, and you made {found} of them", _UNSET)
+    expect(
+        found == 6, f"a Foo sets no replicas, its Deployment had 6, and you changed them to {found}", _UNSET
+    )
     yield "a Foo without replicas leaves them to others"
 
 
@@ -169,10 +179,10 @@ def _foreign(stage: Stage, world: _World) -> Iterator[str]:
     except AlreadyExists:
         raise
     except Exception:  # noqa: BLE001 - the reader may raise what they like
-        expect(world.replicas() == 3, f"you scaled a foreign Deployment to {world.replicas()}", hint)
-        yield "a foreign Deployment is left alone, and the Foo is retried later"
+        expect(world.replicas() == 3, f"you scaled another owner's Deployment to {world.replicas()}", hint)
+        yield "another owner's Deployment is not changed, and the Foo is retried later"
     else:
-        raise WrongError("another Foo names the same Deployment, and your sync said that all is well", hint)
+        raise WrongError("another Foo names the same Deployment, but your sync did not raise", hint)
 
 
 EXERCISE: Final = Exercise("write sync(), which makes a Foo's Deployment match the Foo.", START, check)

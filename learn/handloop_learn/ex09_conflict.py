@@ -1,4 +1,4 @@
-"""The exercise of chapter 9: change a Foo while others write it."""
+"""The exercise of chapter 9: change a Foo while others write to it."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def add_replicas(foos, foo, number):
     """
     foos    foos.get("foo", namespace="default") reads the Foo from the server;
             foos.update(foo) writes it if its version is still current, and otherwise raises Conflict
-    foo     the Foo as a cache has it, perhaps an old one; if it is current, no read is needed
+    foo     the cached Foo, perhaps an old one; if it is current, no read is needed
     number  how many replicas to add
 
-    Returns: the Foo as the server then has it. Raises: Conflict after five in a row; any other error at once.
+    Returns: the updated Foo. Raises: Conflict after five refused updates in a row; any other error at once.
     """
     return foos.update(evolve(foo, "spec.replicas", foo.spec.replicas + number))
 '''
@@ -31,17 +31,22 @@ def add_replicas(foos, foo, number):
 TRIES: Final = 5
 _MOST_CALLS: Final = 20
 _AGAIN: Final = "Catch Conflict, read the Foo from the server, and start again with that one."
-_WHOLE: Final = "Compute the change again from the Foo that you have just read: it may have changed."
-_BOUND: Final = "Count the updates. If the fifth is refused, let the Conflict out: the worker retries later."
-_OTHERS: Final = "Catch only Conflict. A retry does not help against other errors, so let them out."
+_WHOLE: Final = "Compute the change again from the Foo that you have just read, because it may have changed."
+_BOUND: Final = (
+    "Count the updates. If the fifth is refused, raise the Conflict, and the worker retries later."
+)
+_OTHERS: Final = "Catch only Conflict. A retry does not help against other errors."
 
 
 class _EndlessError(BaseException):
-    """The reader's code continues forever. `except Exception` does not catch this error."""
+    """Raised if the reader's code does not return. `except Exception` does not catch it."""
 
 
 class _Foos:
-    """The Foos of a server. State: get_count; update_count; before, which runs before each update."""
+    """
+    A server's Foos, for the reader's function. State: get_count; update_count; before, called before each
+    update.
+    """
 
     def __init__(self, stage: Stage) -> None:
         self.get_count = self.update_count = 0
@@ -79,7 +84,7 @@ class _World:
         try:
             return self._reader.add_replicas(self.foos, foo, number)
         except Invalid as error:
-            hint = "The version says what you have read. Do not remove it: read again."
+            hint = "The version shows which state you read. Do not remove it: read again."
             raise WrongError(f"the server refused your update: {error.status.message}", hint) from error
 
     def cached(self) -> Foo:
@@ -107,10 +112,18 @@ def check(load: Load) -> Iterator[str]:
     with Stage(lifelike=False) as stage:
         world = _World(stage, load())
         written = world.add(world.cached(), 1)
-        expect(world.replicas() == 2, f"1 plus 1 is {world.replicas()} replicas", "foos.update(evolve(...)).")
+        expect(
+            world.replicas() == 2,
+            f"the Foo had 1 replica, you added 1, and now it has {world.replicas()}",
+            "foos.update(evolve(...)).",
+        )
         expect(isinstance(written, Foo), f"you returned {written!r}", "Return what update returned.")
-        expect(not world.foos.get_count, "the cached Foo was fresh, and you read it", "Use the cached one.")
-        yield "a fresh Foo is written at once, without a read"
+        expect(
+            not world.foos.get_count,
+            "the cached Foo was current, but you read it again",
+            "Use the cached one.",
+        )
+        yield "a current Foo is written at once, without a read"
         yield from _beside_another(world)
         yield from _never(world)
         yield from _gone(world)
@@ -126,7 +139,11 @@ def _beside_another(world: _World) -> Iterator[str]:
     except _EndlessError as error:
         raise WrongError("you sent the same old Foo again and again", _AGAIN) from error
     found = world.replicas()
-    expect(found == 6, f"to 2 replicas, another added 3 and you added 1: that is 6, not {found}", _WHOLE)
+    expect(
+        found == 6,
+        f"the Foo had 2 replicas, another writer added 3 and you added 1: that is 6, not {found}",
+        _WHOLE,
+    )
     yield "another writer's change is kept, and yours is added to it"
 
 
@@ -136,12 +153,16 @@ def _never(world: _World) -> Iterator[str]:
         world.add(world.cached(), 1)
     except Conflict:
         updates = world.foos.update_count
-        expect(updates == TRIES, f"each was refused; you gave up after {updates}", f"Send {TRIES} updates.")
+        expect(
+            updates == TRIES,
+            f"each update was refused, and you stopped after {updates}",
+            f"Send {TRIES} updates.",
+        )
     except _EndlessError as error:
-        raise WrongError("each update was refused, and you never gave up", _BOUND) from error
+        raise WrongError("each update was refused, and you never stopped", _BOUND) from error
     else:
-        raise WrongError("each update was refused, and you said that all is well", _BOUND)
-    yield "five conflicts in a row are an error for the worker"
+        raise WrongError("each update was refused, but you did not raise", _BOUND)
+    yield "after five conflicts in a row, the worker gets the error"
 
 
 def _gone(world: _World) -> Iterator[str]:
@@ -152,14 +173,14 @@ def _gone(world: _World) -> Iterator[str]:
         world.add(old, 1)
     except NotFound:
         calls = world.foos.get_count + world.foos.update_count
-        expect(calls == 1, f"the Foo is gone, and you asked the server {calls} times", _OTHERS)
+        expect(calls == 1, f"the Foo is gone, and you sent {calls} requests", _OTHERS)
         yield "a deleted Foo is an error that no retry can fix"
     except _EndlessError as error:
-        raise WrongError("the Foo is gone, and you kept asking forever", _OTHERS) from error
+        raise WrongError("the Foo is gone, and you sent requests without end", _OTHERS) from error
     except Conflict as error:
         raise WrongError("the Foo is gone, and you raised a Conflict", _OTHERS) from error
     else:
-        raise WrongError("the Foo is gone, and you said that all is well", _OTHERS)
+        raise WrongError("the Foo is gone, but you did not raise", _OTHERS)
 
 
 EXERCISE: Final = Exercise(

@@ -1,4 +1,4 @@
-"""The exercise of chapter 12: what is garbage, and what a foreground deletion waits for."""
+"""The exercise of chapter 12: which objects are garbage, and which ones a foreground deletion waits for."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def garbage(objects):
     objects  all objects that exist; each has metadata.name, .uid and .owner_references,
              and each reference has .name, .uid, .controller and .block_owner_deletion
 
-    Returns: the names of those that the garbage collector deletes now, because none of their owners exists.
+    Returns: the names of the objects that the garbage collector deletes now, because their owners are gone.
     """
     return []
 
@@ -35,12 +35,14 @@ def waits_for(owner, objects):
 _PATH: Final = "/api/v1/namespaces/default/configmaps"
 _SLOW: Final = "example.org/slow"
 _UID: Final = "An owner is identified by its uid. A later object with its name is a different one."
-_ALL: Final = "An object is garbage if it has owners and all of them are gone. One that is left keeps it."
-_BLOCK: Final = "Only a child whose reference sets block_owner_deletion holds up its owner."
+_ALL: Final = (
+    "An object is garbage if it has owners and all of them are gone. A single remaining owner keeps it."
+)
+_BLOCK: Final = "Only a child whose reference sets block_owner_deletion delays its owner's deletion."
 
 
 class _World:
-    """ConfigMaps on a sandbox with a garbage collector. A finalizer holds each child that is deleted."""
+    """ConfigMaps on a sandbox with a garbage collector. A finalizer delays the deletion of each child."""
 
     def __init__(self, stage: Stage) -> None:
         self._send = stage.send
@@ -91,7 +93,7 @@ def _garbage(world: _World, reader: Any) -> Iterator[str]:
     named = _names(reader.garbage(objects), "garbage")
     until(lambda: len(world.names(deleted=True)) >= 2, "the garbage collector")
     deleted = world.names(deleted=True)
-    happened = f"the garbage collector deleted {_said(deleted)}, and you named {_said(named)}"
+    happened = f"the garbage collector deleted {_said(deleted)}, but you named {_said(named)}"
     expect(named == deleted, happened, _ALL if "renewed" in named else _UID)
     yield f"the garbage collector deleted {_said(deleted)}, as you said"
 
@@ -116,9 +118,9 @@ def _foreground(world: _World, reader: Any) -> Iterator[str]:
         world.release(name)
     until(lambda: "owner" not in world.names(), "the end of the owner")
     hint = _BLOCK if named - held <= children else _UID
-    expect(named == held, f"the owner waited for {_said(held)}, and you named {_said(named)}", hint)
+    expect(named == held, f"the owner waited for {_said(held)}, but you named {_said(named)}", hint)
     yield f"the owner waited for {_said(held)}, as you said"
-    yield "a child that blocks another owner or a former one holds up nobody else"
+    yield "a child that blocks another or a former owner does not delay this one"
 
 
 def _names(found: Any, function: str) -> set[str]:
@@ -133,5 +135,7 @@ def _said(names: set[str]) -> str:
 
 
 EXERCISE: Final = Exercise(
-    "write garbage() and waits_for(): what else a deletion deletes, and what it waits for.", START, check
+    "write garbage() and waits_for(): what the garbage collector deletes, and what a deletion waits for.",
+    START,
+    check,
 )

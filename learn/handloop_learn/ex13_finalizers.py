@@ -1,4 +1,4 @@
-"""The exercise of chapter 13: a sync that uses a finalizer and may crash anywhere."""
+"""The exercise of chapter 13: a sync that uses a finalizer and can crash anywhere."""
 
 from __future__ import annotations
 
@@ -22,20 +22,24 @@ FINALIZER = "example.org/bucket"
 def sync(foo, foos, cloud):
     """
     foo    as the server has it; foo.metadata.uid names its bucket
-    foos   for add_finalizer(foos, foo, FINALIZER) and remove_finalizer(foos, foo, FINALIZER)
-    cloud  cloud.create(uid), even if the bucket exists; cloud.delete(uid) raises NoBucketError if it does not
+    foos   needed by add_finalizer(foos, foo, FINALIZER) and remove_finalizer(foos, foo, FINALIZER)
+    cloud  cloud.create(uid) accepts an existing bucket; cloud.delete(uid) raises NoBucketError without one
 
-    The process may end after any line, and then another sync begins at the top. Raise to retry later.
+    The process can crash after any line. Another sync then begins at the top. Raise to retry later.
     """
     cloud.create(foo.metadata.uid)
 '''
 
 FINALIZER: Final = "example.org/bucket"
 _FOREIGN: Final = "example.org/another"
-_FIRST: Final = "Call add_finalizer before cloud.create, because a Foo may be deleted at any moment."
-_LAST: Final = "Call cloud.delete before remove_finalizer. Without the finalizer, Foo and uid are gone."
-_TWICE: Final = "A crash came between the two steps. NoBucketError says that this step is done, so go on."
-_OURS: Final = "Clean up only if has_finalizer(foo, FINALIZER). Otherwise the work is done or never began."
+_FIRST: Final = "Call add_finalizer before cloud.create, because a Foo can be deleted at any moment."
+_LAST: Final = (
+    "Call cloud.delete before remove_finalizer. Without the finalizer, the Foo is gone, and with it the uid."
+)
+_TWICE: Final = (
+    "The process crashed between the two steps. NoBucketError means that this step is done, so continue."
+)
+_OURS: Final = "Clean up only if has_finalizer(foo, FINALIZER). Otherwise there is nothing to clean up."
 
 
 class NoBucketError(Exception):
@@ -43,11 +47,16 @@ class NoBucketError(Exception):
 
 
 class _CrashError(BaseException):
-    """The process ends here."""
+    """A simulated crash of the process."""
 
 
 class _Cloud:
-    """State: buckets, by uid; calls so far; fails and crash_after, each a call's name or ""."""
+    """
+    A simulated cloud.
+
+    State: buckets, their uids; calls, the names of the calls so far; fails, the call that fails, or "";
+    crash_after, the call after which the process crashes, or "".
+    """
 
     def __init__(self) -> None:
         self.buckets: set[str] = set()
@@ -128,11 +137,11 @@ def _made(world: _World) -> Iterator[str]:
     world.cloud.crash_after = "create"
     world.sync()
     expect(world.cloud.buckets, "there is a new Foo, but no bucket", "cloud.create(foo.metadata.uid)")
-    happened = "the process ended after cloud.create: there is a bucket, and the Foo has no finalizer"
+    happened = "the process crashed after cloud.create: there is a bucket, and the Foo has no finalizer"
     expect(world.finalizers() == [FINALIZER], happened, _FIRST)
     world.sync()
     expect(world.finalizers() == [FINALIZER], f"after another sync, the Foo has {world.finalizers()}", _FIRST)
-    yield "the Foo has the finalizer before there is a bucket"
+    yield "the Foo has the finalizer before it has a bucket"
 
 
 def _deleted(world: _World) -> Iterator[str]:
@@ -143,8 +152,14 @@ def _deleted(world: _World) -> Iterator[str]:
         "the Foo is being deleted, and you did not delete its bucket",
         "is_being_deleted",
     )
-    expect(not world.cloud.buckets, "the Foo is being deleted, and its bucket exists again", "Then return.")
-    expect(world.finalizers() is None, "the bucket is gone, the finalizer is not", "remove_finalizer(...)")
+    expect(
+        not world.cloud.buckets,
+        "the Foo is being deleted, but its bucket exists again",
+        "After the cleanup, return.",
+    )
+    expect(
+        world.finalizers() is None, "the bucket is gone, but the finalizer is not", "remove_finalizer(...)"
+    )
     yield "a deleted Foo's bucket is deleted, too"
 
 
@@ -154,7 +169,7 @@ def _crashed(world: _World) -> Iterator[str]:
     world.delete()
     world.cloud.crash_after = "delete"
     world.sync()
-    expect(world.finalizers() is not None, "the finalizer was gone before the bucket was", _LAST)
+    expect(world.finalizers() is not None, "the finalizer was removed before the bucket", _LAST)
     try:
         world.sync()
     except NoBucketError as error:
@@ -173,13 +188,13 @@ def _unanswered(world: _World) -> Iterator[str]:
     except ConnectionError:
         expect(
             world.finalizers() is not None,
-            "the cloud did not answer, and the Foo is gone: its bucket is lost",
+            "the cloud did not answer, and the Foo is gone, so its bucket is lost",
             _LAST,
         )
     else:
-        hint = "Catch only NoBucketError. Let other errors out: the worker retries later."
-        raise WrongError("the cloud did not answer, and your sync said that all is well", hint)
-    yield "while the cloud does not answer, the Foo waits"
+        hint = "Catch only NoBucketError. Other errors must reach the worker, which retries later."
+        raise WrongError("the cloud did not answer, but your sync did not raise", hint)
+    yield "the Foo keeps its finalizer while the cloud does not answer"
 
 
 def _of_another(world: _World) -> Iterator[str]:
@@ -188,11 +203,21 @@ def _of_another(world: _World) -> Iterator[str]:
     world.delete()
     world.sync()
     left = world.finalizers()
-    expect(left == [_FOREIGN], f"there was another finalizer, and now there are {left}", "Remove only yours.")
+    expect(
+        left == [_FOREIGN],
+        f"the Foo had another controller's finalizer, and now it has {left}",
+        "Remove only yours.",
+    )
     before = len(world.cloud.calls)
     world.sync()
-    expect(len(world.cloud.calls) == before, "another finalizer is left, and you asked the cloud", _OURS)
-    yield "another controller's finalizer is left alone, and nothing is done twice"
+    expect(
+        len(world.cloud.calls) == before,
+        "only another controller's finalizer is left, and you called the cloud",
+        _OURS,
+    )
+    yield "another controller's finalizer stays, and no cleanup is repeated"
 
 
-EXERCISE: Final = Exercise("write sync(): it keeps a bucket for a Foo and leaves none behind.", START, check)
+EXERCISE: Final = Exercise(
+    "write sync(), which creates a bucket for a Foo and deletes it with the Foo.", START, check
+)

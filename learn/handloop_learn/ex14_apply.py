@@ -1,4 +1,4 @@
-"""The exercise of chapter 14: a field that changes hands."""
+"""The exercise of chapter 14: pass a field from one manager to another."""
 
 from __future__ import annotations
 
@@ -25,26 +25,30 @@ from handloop import Conflict
 
 def hand_over(apply, foo):
     """
-    `gitops` has applied the label team, deploymentName and replicas. Only `scaler` is to own replicas now.
+    `gitops` has applied the label team, deploymentName and replicas. Now `scaler` alone should own replicas.
 
     apply  apply(who, fields) applies as manager `who`, and raises Conflict for another manager's field;
-           apply(who, fields, force=True) takes it. fields is everything this manager wants, such as
+           apply(who, fields, force=True) takes that field. fields is all that this manager wants, such as
            {"metadata": {"labels": {...}}, "spec": {"deploymentName": ..., "replicas": ...}}
-    foo    the Foo as it is: foo.metadata.labels, foo.spec.deployment_name, foo.spec.replicas
+    foo    the current Foo: foo.metadata.labels, foo.spec.deployment_name, foo.spec.replicas
 
-    The Foo always keeps its replicas, and their number does not change. Nobody uses force.
+    The Foo must have its replicas all the time, and their number must not change. Do not use force.
     """
     apply("gitops", {"spec": {"deploymentName": foo.spec.deployment_name}})
 '''
 
-_FIRST: Final = "The new owner applies first. An equal value is no conflict, so the field has two owners."
-_THEN: Final = "Then gitops applies everything it still wants. It no longer owns what it leaves out."
-_KEEP: Final = "An apply states all that a manager wants. What it omits and nobody else owns is removed."
+_FIRST: Final = (
+    "The new owner applies first. An equal value is not a conflict, so the field has two owners for now."
+)
+_THEN: Final = (
+    "Then gitops applies everything that it still wants. It no longer owns the fields that it omits."
+)
+_KEEP: Final = "An apply contains all that a manager wants. Omitted fields without another owner are removed."
 _ONLY: Final = "Scaler applies replicas, and nothing else."
 
 
 def apply(foos: ResourceClient[Foo], who: str, *, force: bool = False, **wanted: Any) -> Foo:
-    """Apply fields of the Foo, and no others. Raises: Conflict for another manager's field, unless force."""
+    """Apply only these fields of the Foo. Raises: Conflict for another manager's field, unless forced."""
     kind = {"apiVersion": Foo.resource.api_version, "kind": Foo.resource.kind}
     body = {**kind, **wanted, "metadata": {**wanted.get("metadata", {}), "name": NAME}}
     return foos.patch(
@@ -53,12 +57,12 @@ def apply(foos: ResourceClient[Foo], who: str, *, force: bool = False, **wanted:
 
 
 def owned_fields(obj: dict[str, Any]) -> dict[str, list[str]]:
-    """The paths of the fields that each manager owns."""
+    """Return the paths of the fields that each manager owns."""
     return {entry["manager"]: _names(entry["fieldsV1"]) for entry in obj["metadata"]["managedFields"]}
 
 
 def _names(fields: dict[str, Any], path: str = "") -> list[str]:
-    """The paths of managedFields, such as spec.replicas."""
+    """Return the paths in a managedFields entry, such as spec.replicas."""
     names = []
     for key, below in fields.items():
         name = f"{path}.{key.removeprefix('f:')}".lstrip(".")
@@ -103,7 +107,7 @@ def check(load: Load) -> Iterator[str]:
 def _check(world: _World) -> Iterator[str]:
     expect(None not in world.seen, "for a moment the Foo had no replicas", _FIRST)
     expect(set(world.seen) <= {4}, f"the Foo had 4 replicas, then {world.seen[-1:]}", "foo.spec.replicas")
-    yield "the Foo kept its replicas all the time"
+    yield "the Foo had its replicas all the time"
     owned, foo = world.owned(), world.foo()
     scalers = owned.get("scaler", [])
     expect("spec.replicas" in scalers, f"scaler owns {scalers or 'nothing'}", _FIRST)
@@ -112,14 +116,14 @@ def _check(world: _World) -> Iterator[str]:
     yield "only scaler owns the replicas"
     wanted = (REPOSITORY["metadata"]["labels"], REPOSITORY["spec"]["deploymentName"])
     found = (dict(foo.metadata.labels), foo.spec.deployment_name)
-    expect(found == wanted, f"the Foo had {wanted}, and now has {found}", _KEEP)
+    expect(found == wanted, f"the Foo had {wanted}, and now it has {found}", _KEEP)
     yield "gitops owns the rest, as before"
     world.apply("scaler", {"spec": {"replicas": 7}})
     yield "scaler changes the replicas without a conflict"
 
 
 EXERCISE: Final = Exercise(
-    "write hand_over(), which passes spec.replicas from one manager to the other without changing its value.",
+    "write hand_over(), which passes spec.replicas from one manager to another without changing its value.",
     START,
     check,
 )

@@ -1,4 +1,4 @@
-"""The exercise of chapter 16: the reader's solutions, plugged together, are a controller."""
+"""The exercise of chapter 16: the reader's solutions run together as a controller."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from handloop_learn.waiting import NothingHappenedError, until
 
 _FILES: Final = "\n".join(f'    "{name}": "{part.file}",' for name, part in PARTS.items())
 START: Final = f'''\
-"""Chapter 16: your own controller, made of your solutions beside this file. What is missing is ours."""
+"""Chapter 16: your own controller, built from the solutions in this folder. Ours replace missing ones."""
 
 PIECES = {{
 {_FILES}
@@ -29,7 +29,12 @@ PATIENCE_SECONDS: Final = 6.0
 
 
 class Trial(NamedTuple):
-    """happens: what begin brings about; comes: what must follow; holds: returns whether it has."""
+    """
+    A change, and its expected result.
+
+    happens = the change in words; comes = the result in words; begin = makes the change; holds = returns
+    whether the result has occurred.
+    """
 
     happens: str
     comes: str
@@ -67,13 +72,13 @@ def _is_empty(stage: Stage, manager: Manager) -> bool:
 TRIALS: Final = (
     Trial(
         "a Foo is created",
-        "it has its Deployment, and its status says 1",
+        "it has its Deployment, and its status says 1 replica",
         Stage.apply,
         lambda stage, _: _available(stage, 1),
     ),
     Trial(
-        "all watches break, and the Foo is scaled to 3 meanwhile",
-        "its status says 3",
+        "all watches break, and the Foo is scaled to 3 before they reopen",
+        "its status says 3 replicas",
         _scaled_unseen,
         lambda stage, _: _available(stage, 3),
     ),
@@ -84,7 +89,7 @@ TRIALS: Final = (
         lambda stage, _: _is_there(stage) and _available(stage, 3),
     ),
     Trial(
-        "the log is lost (410), and the Foo is deleted meanwhile",
+        "the log is lost (410), and the Foo is deleted before the next watch",
         "the caches are empty, like the server",
         _deleted_unseen,
         _is_empty,
@@ -94,9 +99,9 @@ TRIALS: Final = (
 
 def tried(pieces: Pieces, trace: LineTrace) -> Iterator[Trial]:
     """
-    Run the controller made of some pieces, and yield each trial that it passes.
+    Run a controller made of these pieces, and yield each trial that it passes.
 
-    Raises: WrongError for one that it does not pass. Blocks: for a few seconds.
+    Raises: WrongError if it does not pass a trial. Blocks: for a few seconds.
     """
     add = partial(add_own_foo, workers=2, pieces=pieces)
     with trace, Stage() as stage, stage.running(add) as manager:
@@ -105,8 +110,11 @@ def tried(pieces: Pieces, trace: LineTrace) -> Iterator[Trial]:
             try:
                 until(lambda trial=trial: trial.holds(stage, manager), "it", seconds=PATIENCE_SECONDS)  # type: ignore[misc]
             except NothingHappenedError as error:
-                happened = f"{trial.happens}. Wanted: {trial.comes}. Not so after {PATIENCE_SECONDS:g} s"
-                hint = f"Yours: {', '.join(pieces.files) or 'nothing'}. Check each of them by itself."
+                happened = (
+                    f"{trial.happens}. Wanted: {trial.comes}. That did not happen within "
+                    f"{PATIENCE_SECONDS:g} s"
+                )
+                hint = f"Yours: {', '.join(pieces.files) or 'nothing'}. Check each of them alone."
                 raise WrongError(happened, hint) from error
             yield trial
 
@@ -124,9 +132,9 @@ def check(load: Load) -> Iterator[str]:
         yield f"{trial.happens}: {trial.comes}"
     for name, file in pieces.files.items():
         ran = sum(place.file == str(file) for place in trace.hits)
-        yield f"{name}: {ran} lines of {file.name} ran; chapter 16, run in its folder, marks them"
+        yield f"{name}: {ran} lines of {file.name} ran; to see them marked, run chapter 16 in its folder"
 
 
 EXERCISE: Final = Exercise(
-    "name the files of your solutions. The check plugs them together and runs a Foo.", START, check
+    "name the files of your solutions. The check connects them and runs the controller.", START, check
 )

@@ -1,4 +1,4 @@
-"""An exercise: what the reader writes, and a check that runs it against the real parts."""
+"""An exercise: a file that the reader completes, and a check that runs it against the real parts."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ Check: TypeAlias = Callable[[Load], Iterator[str]]
 """
 Runs the reader's code, and yields a sentence for each thing that it did right.
 
-Raises: WrongError; any error of the reader's code.
+Raises: WrongError if it did something wrong; any error that the code raises.
 """
 
 
 class WrongError(Exception):
-    """The reader's code did something wrong: what happened, and a hint."""
+    """The reader's code did something wrong. The message says what happened, and hint what to do."""
 
     def __init__(self, happened: str, hint: str) -> None:
         super().__init__(happened)
@@ -25,7 +25,7 @@ class WrongError(Exception):
 
 
 class Exercise(NamedTuple):
-    """task tells the reader what to do; start is the text of the starting file."""
+    """An exercise. task tells the reader what to do; start is the text of the starting file."""
 
     task: str
     start: str
@@ -33,11 +33,11 @@ class Exercise(NamedTuple):
 
     @property
     def file(self) -> str:
-        """The name of the starting file: `exercise_06_workqueue.py` of ex06_workqueue."""
+        """The name of the starting file, such as `exercise_06_workqueue.py` for ex06_workqueue."""
         return f"exercise_{self.check.__module__.rpartition('.ex')[2]}.py"
 
 
 def expect(holds: object, happened: str, hint: str) -> None:
-    """Raise WrongError unless something holds."""
+    """Raise WrongError unless holds is true."""
     if not holds:
         raise WrongError(happened, hint)

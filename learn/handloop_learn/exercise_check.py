@@ -1,4 +1,4 @@
-"""`check N [FILE]`: hands out the starting file of an exercise, or prints how a solution did."""
+"""`check N [FILE]`: writes an exercise's starting file, or reports whether a solution is right."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def check(number: int, file: Path | None, screen: Screen, *, seconds: float = SE
     """
     Write the starting file of an exercise into the working directory, or check a solution.
 
-    Args: seconds: how long the solution may take. Returns: whether nothing was wrong.
-    Blocks: until the solution has been checked or its time is up.
+    Args: seconds: the time limit of the solution. Returns: whether the file was written, or the solution is
+    right. Blocks: until the solution has been checked or its time is up.
     """
     exercise = EXERCISES.get(number)
     if exercise is None:
@@ -48,7 +48,9 @@ def _hand_out(number: int, exercise: Exercise, screen: Screen) -> bool:
         with file.open("x", encoding="utf-8") as new:
             new.write(exercise.start)
     except FileExistsError:
-        screen.tell(f"{file} exists, and stays as it is. To check it: {COMMAND} check {number} {file}")
+        screen.tell(
+            f"{file} already exists, and stays as it is. To check it: {COMMAND} check {number} {file}"
+        )
         return False
     except OSError as error:
         screen.tell(f"Cannot write {file} here: {(error.strerror or str(error)).lower()}.")
@@ -59,7 +61,7 @@ def _hand_out(number: int, exercise: Exercise, screen: Screen) -> bool:
 
 
 def _judged(number: int, file: Path, seconds: float) -> Report:
-    """Let a separate process judge."""
+    """Check the file in a separate process."""
     with tempfile.TemporaryDirectory() as folder:
         report, stacks = Path(folder) / "report", Path(folder) / "stacks"
         arguments = [str(number), str(file), str(report), str(stacks), str(seconds)]
@@ -74,14 +76,16 @@ def _judged(number: int, file: Path, seconds: float) -> Report:
                 stderr=subprocess.PIPE,
             )
         except subprocess.TimeoutExpired:
-            return Report(wrong="your code kept the interpreter from ending", hint="Does it ever return?")
+            return Report(
+                wrong="your code prevented the interpreter from ending", hint="Does it ever return?"
+            )
         if report.exists():
             return msgspec.json.decode(report.read_bytes(), type=Report)
         return _unfinished(stacks.read_text(encoding="utf-8") if stacks.exists() else "", file, seconds)
 
 
 def _unfinished(stacks: str, file: Path, seconds: float) -> Report:
-    """The report on code that did not finish, with the line that it had reached."""
+    """Return the report on code that did not finish, with the line that it had reached."""
     if not stacks:
         return Report(wrong="your code ended the whole process", hint="It should return, or raise.")
     found = re.search(rf'File "{re.escape(str(file))}", line (\d+) in (\w+)', stacks)
@@ -96,5 +100,5 @@ def _tell(report: Report, screen: Screen) -> bool:
         screen.line(f"wrong: {report.wrong}", Colour.RED)
         screen.line(f"hint:  {report.hint}", Colour.YELLOW)
         return False
-    screen.tell("All of it is right.")
+    screen.tell("Everything is right.")
     return True

@@ -1,10 +1,10 @@
 """
-Runs one exercise in a separate process, because a reader's code may raise, exit, or never end.
+Checks one exercise in a separate process, because a reader's code can raise, exit, or never end.
 
     python -m handloop_learn.judge NUMBER FILE REPORT STACKS SECONDS
 
-writes what it found to REPORT. If that takes longer than SECONDS, the interpreter writes the stacks of all
-threads to STACKS and ends, in the middle of the code.
+writes its report to REPORT. If the check takes longer than SECONDS, the interpreter writes the stacks of all
+threads to STACKS and exits, even if the reader's code is still running.
 """
 
 from __future__ import annotations
@@ -26,7 +26,10 @@ from handloop_learn.own_pieces import load
 
 
 class Report(msgspec.Struct):
-    """right = sentences on correct parts; wrong = the first failure, "" for none; hint = what to do."""
+    """
+    The result of a check: right = sentences on correct behaviour; wrong = the first failure, or ""; hint =
+    what to do.
+    """
 
     right: list[str] = []
     wrong: str = ""
@@ -34,7 +37,7 @@ class Report(msgspec.Struct):
 
 
 def judge(check: Check, file: Path) -> Report:
-    """Check a file. Never raises because of what the file does. Blocks: as long as the reader's code."""
+    """Check a file. Report its errors, and never raise them. Blocks: until the reader's code ends."""
     report = Report()
     try:
         for sentence in check(partial(load, file)):
@@ -52,9 +55,9 @@ def _said(error: BaseException) -> str:
 
 def _where(error: BaseException, file: Path) -> str:
     """
-    The reader's line in an error's traceback: the last line of their file before other code takes over.
+    Return the reader's line in an error's traceback: the last line of their file before other code is called.
 
-    If that code calls back into the reader's file, such as an index function, that line is named, too.
+    If that code calls back into the reader's file, for example an index function, name that line, too.
     """
     if isinstance(error, SyntaxError):
         return f"line {error.lineno} is not valid Python."
@@ -65,7 +68,7 @@ def _where(error: BaseException, file: Path) -> str:
         if is_readers:
             *_, last = frames
             calls.append(f"line {last.lineno}: {last.line}")
-    return ", which led to ".join(calls) or "look at what the task asks for by name."
+    return ", which led to ".join(calls) or "check the names that the task asks for."
 
 
 def main() -> None:

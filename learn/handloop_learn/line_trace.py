@@ -1,4 +1,4 @@
-"""Notes the lines that threads execute, so that a chapter shows what happened, not what should have."""
+"""Records the lines that threads execute, so that a chapter shows what really ran."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from handloop.picture.steps import Place
 
 class LineTrace:
     """
-    Notes each time that one of the given lines is executed by this thread or by one that starts meanwhile.
+    Records each execution of the given lines, by this thread or by threads that start inside its `with`.
 
-    State: hits counts the executions by place; threads names the thread of the first; _active says whether
-    we still take notes. Any traced thread writes these, and each write is one interpreter operation.
+    State: hits, the executions by place; threads, the thread that ran each place first; _active, whether it
+    still records. Any traced thread writes hits and threads, each in one interpreter operation.
     """
 
     def __init__(self, places: Iterable[Place]) -> None:
@@ -42,7 +42,7 @@ class LineTrace:
         sys.settrace(self._before)
 
     def take(self) -> Counter[Place]:
-        """The counts since the last call."""
+        """Return the counts since the last call."""
         taken, self.hits = self.hits, Counter()
         return taken
 

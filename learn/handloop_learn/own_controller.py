@@ -1,4 +1,4 @@
-"""The plain Foo controller with a reader's pieces in place of its own parts."""
+"""The plain Foo controller, in which a reader's pieces replace its own parts."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ INDEX = "foo"
 
 class _Server:
     """
-    The server and the store that a reader's reflect() gets, for one kind.
+    The server and the store that a reader's reflect() receives, for one kind.
 
-    State: _version, the last version handed out; _put_as, the type of the last event. One thread.
+    State: _version, the last version passed on; _put_as, the type of the last event. Threads: only one.
     """
 
     def __init__(self, client: Client, informer: Any, reflector: Reflector[Any]) -> None:
@@ -50,7 +50,7 @@ class _Server:
 
     def run(self, reflect: Callable[..., object]) -> None:
         stop, clock = self._reflector._stop, self._informer._clock
-        # a trial is short, so the wait that a reader would choose for a cluster is shortened
+        # a trial is short, so shorten the waits, which readers choose for a real cluster
         reflect(self, self, stop.is_set, lambda seconds: clock.sleep(min(seconds, 1.0), stop))
         clock.sleep(0.2, stop)
 
@@ -61,7 +61,7 @@ class _Server:
         return [*page.items], int(self._version)
 
     def watch(self, version: int) -> Iterator[tuple[str, Any, int]]:
-        """Events after a version. Raises: Gone."""
+        """Yield the events after a version. Raises: Gone if the server no longer has all of them."""
         response: Any = self._reflector._response
         response.open(str(version))
         TRACE.tell(1, self._informer.name, "", opened=True, resource_version=str(version))
@@ -97,9 +97,9 @@ class _Server:
 
 class _Store:
     """
-    The store that a reader's process() gets.
+    The store that a reader's process() receives.
 
-    State: told, what it has reported. Threads: runs on the informer's thread.
+    State: told, the notifications so far. Threads: runs on the informer's thread.
     """
 
     def __init__(self, informer: SharedIndexInformer[Any]) -> None:
@@ -129,7 +129,7 @@ class _Store:
 
 
 class OwnController(FooController):
-    """FooController, with a reader's index, worker, back-off and sync if they exist."""
+    """A FooController that uses a reader's index, worker, back-off and sync if they exist."""
 
     def __init__(self, pieces: Pieces, client: Client, *parts: Any, **options: Any) -> None:
         self._modules = pieces.modules
@@ -145,7 +145,7 @@ class OwnController(FooController):
             super()._run_worker(stop)
 
     def sync_handler(self, name: ObjectName) -> None:
-        """Call the reader's sync, then write the status ourselves, because no exercise writes it."""
+        """Call the reader's sync, and then write the status, because no exercise writes it."""
         module = self._modules.get("sync")
         if module is None:
             super().sync_handler(name)
@@ -157,7 +157,7 @@ class OwnController(FooController):
             self.update_foo_status(foo, deployment)
 
     def _child_of(self, foo: Foo) -> Deployment | None:
-        """The Foo's Deployment in the cache, found by the reader's index if there is one."""
+        """Return the Foo's Deployment from the cache, found by the reader's index if there is one."""
         namespace, module = foo.metadata.namespace, self._modules.get("index")
         if module is None:
             return self._deployments_lister.get(foo.spec.deployment_name, namespace=namespace)
@@ -187,7 +187,7 @@ class _Cache:
 
 
 class OwnRunnable(PlainFooRunnable):
-    """OwnController as a runnable; a reader's reflect() and process() go into its manager's informers."""
+    """A runnable for OwnController, which installs a reader's reflect() and process() in the informers."""
 
     def __init__(self, manager: Manager, *, workers: int, pieces: Pieces) -> None:
         super().__init__(manager, workers=workers)
@@ -204,7 +204,7 @@ class OwnRunnable(PlainFooRunnable):
                 informer.add_indexers({INDEX: modules["index"].by_foo})
 
     def run(self, stop: threading.Event) -> None:
-        """Like PlainFooRunnable's."""
+        """Run OwnController as PlainFooRunnable runs its controller."""
         manager = self._manager
         parts: Any = (manager.client, *self._informers, self._recorder)
         options: Any = {"metrics": manager.workqueue_metrics, "seams": manager.seams}
@@ -219,7 +219,7 @@ def add_own_foo(manager: Manager, *, workers: int, pieces: Pieces) -> OwnRunnabl
 
 
 def _reflect_by(reflect: Callable[..., object], informer: SharedIndexInformer[Any], client: Client) -> None:
-    """Make a reader's function list and watch for an informer, once it starts."""
+    """Make an informer use a reader's function to list and watch when it starts."""
     start = informer._start
 
     def started() -> Reflector[Any] | None:
@@ -233,7 +233,7 @@ def _reflect_by(reflect: Callable[..., object], informer: SharedIndexInformer[An
 
 
 def _process_by(process: Callable[..., object], informer: SharedIndexInformer[Any]) -> None:
-    """Let a reader's function process an informer's deltas."""
+    """Make an informer use a reader's function to process its deltas."""
 
     def process_batch(batch: list[tuple[Deltas[Any], bool]]) -> None:
         with informer._block_deltas:

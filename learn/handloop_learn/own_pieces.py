@@ -1,4 +1,4 @@
-"""A reader's solutions to the exercises, by the part of a controller that each of them is."""
+"""A reader's solutions to the exercises, by the part of a controller that each one implements."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ from handloop_learn.source import Snippet
 
 class Part(NamedTuple):
     """
-    A part that a reader may write: its file, the names in it, and the steps of ARCHITECTURE's picture in it.
+    A part that a reader can write: its file, the names that it defines, and the steps that it carries out.
 
-    steps maps the number of each step to a part of the line that does it.
+    steps maps the number of each step in ARCHITECTURE's picture to a fragment of the line that carries it
+    out.
     """
 
     file: str
@@ -46,7 +47,7 @@ class Pieces:
     """
 
     def __init__(self, files: Mapping[str, Path]) -> None:
-        """Load the files. Raises: whatever they raise; AttributeError if a name is missing."""
+        """Load the files. Raises: any error that they raise; AttributeError if a name is missing."""
         self.files = dict(files)
         self.modules: dict[str, Any] = {}
         for name, file in files.items():
@@ -57,22 +58,22 @@ class Pieces:
 
     @property
     def ours(self) -> list[str]:
-        """The parts that stand in for what the reader has not written."""
+        """The names of the parts that the reader has not written, so that ours are used."""
         return [name for name in PARTS if name not in self.files]
 
     def places(self) -> list[Place]:
-        """All lines of the files."""
+        """Return the places of all lines in the files."""
         counts = {str(file): len(source_of(file).lines) for file in self.files.values()}
         return [Place(file, number + 1) for file, count in counts.items() for number in range(count)]
 
     def lit(self) -> dict[int, Lit]:
-        """The reader's lines for the live page, by the number of the step that they do."""
+        """Return the reader's lines for the live page, by the number of the step that they carry out."""
         words = {step.number: step.words for step in steps()}
         found = {}
         for name, file in self.files.items():
             lines = source_of(file).lines
             for number, piece in PARTS[name].steps.items():
-                # the last one, because text about it may come before
+                # the last match, because comments before it can contain the same text
                 at = max((at for at, line in enumerate(lines, 1) if piece in line), default=0)
                 if at:
                     found[number] = Lit(number, words[number], file.name, at, 1, "\n".join(lines))
@@ -80,22 +81,22 @@ class Pieces:
 
 
 def own_pieces(names: Mapping[str, str], folder: Path) -> Pieces:
-    """A reader's pieces, from those of the named files that exist. Raises: as Pieces."""
+    """Load a reader's pieces from those named files that exist. Raises: the same errors as Pieces."""
     files = {part: (folder / name).resolve() for part, name in names.items()}
     return Pieces({part: file for part, file in files.items() if file.is_file()})
 
 
 def source_of(file: Path) -> Snippet:
-    """A whole file."""
+    """Return a whole file."""
     return Snippet(str(file), 1, tuple(file.read_text(encoding="utf-8").splitlines()))
 
 
 def load(file: Path) -> ModuleType:
-    """Run a file as a separate module. Raises: whatever it raises."""
+    """Run a file as a separate module. Raises: any error that the file raises."""
     spec = spec_from_file_location(f"exercise_{next(_NUMBERS)}", file)
     assert spec is not None
     assert spec.loader is not None
     module = module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look for it
+    sys.modules[spec.name] = module  # dataclasses look up their module here
     spec.loader.exec_module(module)
     return module

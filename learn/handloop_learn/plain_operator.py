@@ -1,4 +1,4 @@
-"""Only the plain Foo controller, as a program on the built-in sandbox: `walkthrough live [FILE]`."""
+"""A program with only the plain Foo controller, on the built-in sandbox: `walkthrough live [FILE]`."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from handloop.picture.snippets import snippets
 
 def run_live(flags: Sequence[str]) -> int:
     """
-    Run it with the live page, until Ctrl-C.
+    Run the program with the live page, until Ctrl-C.
 
-    Args: flags: those of `run`. The file of exercise 16 may come first, so that its pieces run.
-    Returns: the exit code.
+    Args: flags: the flags of `run`. If the file of exercise 16 comes first, its pieces are used. Returns: the
+    exit code.
     """
     operator = PLAIN
     if flags and (file := Path(flags[0])).suffix == ".py":
@@ -36,7 +36,7 @@ def run_live(flags: Sequence[str]) -> int:
 
 
 def _with_pieces(file: Path) -> Operator:
-    """The same operator with a reader's pieces, whose lines the page shows."""
+    """Return the operator with a reader's pieces, whose lines the page shows."""
     from handloop_learn.own_controller import add_own_foo  # noqa: PLC0415 - not for the plain one
     from handloop_learn.own_pieces import load, own_pieces  # noqa: PLC0415 - not for the plain one
 

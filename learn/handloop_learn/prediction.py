@@ -1,4 +1,4 @@
-"""Says how close a reader's prediction is. No answer is scolded; one about something else is ignored."""
+"""Grades a reader's prediction. Unsure answers, and answers about something else, get no verdict."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Words(NamedTuple):
     """
     The words of a right answer, and those of a wrong one.
 
-    An answer with neither is about something else.
+    An answer with neither is about something else, and gets no verdict.
     """
 
     right: Collection[str]
@@ -38,7 +38,10 @@ NO: Final = Words(YES.wrong, YES.right)
 
 
 def grade(said: str, truth: Truth) -> str:
-    """`you predicted 3: near.`; "" for an answer that is empty, unsure, or about something else."""
+    """
+    Return a verdict, such as `you predicted 3: near.`, or "" for an answer that is empty, unsure, or about
+    something else.
+    """
     if _UNSURE.search(said.lower()):
         return ""
     verdict = _of_words(said.lower(), truth) if isinstance(truth, Words) else _of_number(said.lower(), truth)
@@ -55,7 +58,11 @@ def _of_words(said: str, truth: Words) -> str:
 
 
 def _vote(words: list[str], truth: Words) -> str:
-    """What a clause says, "" = neither, or both. A denial reverses it: "bob waits", "not the store"."""
+    """
+    Return whether a clause is right, or "" if it has words of neither kind or of both.
+
+    A denial reverses the verdict: "bob waits", "not the store".
+    """
     is_right, is_wrong = (any(word in list_ for word in words) for list_ in truth)
     if is_right == is_wrong:
         return ""
@@ -74,7 +81,7 @@ def _of_number(said: str, truth: float) -> str:
 
 
 def _number(said: str) -> float | None:
-    """The first number in an answer, in digits or as a word; a time, such as `16m40s`, in seconds."""
+    """Return an answer's first number, in digits or as a word; a time, such as `16m40s`, in seconds."""
     match = _NUMBER.search(said)
     if match is None:
         return next((float(_AS_NUMBERS[word]) for word in _WORD.findall(said) if word in _AS_NUMBERS), None)

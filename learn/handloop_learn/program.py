@@ -1,7 +1,7 @@
 """
 The command line: `python -m handloop walkthrough [N | list | check N [FILE]]`.
 
-Exit codes: 0; 1 = an exercise is not right yet, or a chapter got stuck; 2 = the command line makes no sense;
+Exit codes: 0; 1 = an exercise is not right yet, or a chapter waited too long; 2 = the command line is wrong;
 130 = Ctrl-C.
 """
 
@@ -34,7 +34,7 @@ _LAST: Final = CHAPTERS[-1].number
 
 
 class UsageError(Exception):
-    """The command line makes no sense; the message has the line to type."""
+    """The command line is wrong. The message names the command to type."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -44,9 +44,9 @@ class _Parser(argparse.ArgumentParser):
 
 def main(arguments: Sequence[str], out: TextIO | None = None, keys: TextIO | None = None) -> int:
     """
-    Do what the words after `walkthrough` ask for.
+    Run the command that the words after `walkthrough` name.
 
-    Args: out and keys None = the terminal. Returns: the exit code.
+    Args: out, keys: None = the terminal's. Returns: the exit code.
     """
     if arguments[:1] == ["live"]:
         from handloop_learn.plain_operator import run_live  # noqa: PLC0415 - a separate program
@@ -65,7 +65,7 @@ def main(arguments: Sequence[str], out: TextIO | None = None, keys: TextIO | Non
 def _parser() -> _Parser:
     parser = _Parser(
         prog=COMMAND,
-        description="How a Kubernetes controller works inside: short chapters on the running parts.",
+        description="Short chapters that show how a Kubernetes controller works inside, with its real parts.",
         epilog=f"""
   {COMMAND}              all chapters
   {COMMAND} 3            chapter 3
@@ -77,7 +77,9 @@ def _parser() -> _Parser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument("what", nargs="*", help="a chapter, `list`, or `check N [FILE]`; nothing = all")
+    parser.add_argument(
+        "what", nargs="*", help="a chapter, `list`, or `check N [FILE]`; without it, all chapters"
+    )
     parser.add_argument(
         "--pace",
         metavar="N",
@@ -85,7 +87,7 @@ def _parser() -> _Parser:
         default=PACE_SECONDS,
         help=f"seconds between paragraphs ({PACE_SECONDS})",
     )
-    parser.add_argument("--no-pause", action="store_true", help="wait for no key and make no pauses")
+    parser.add_argument("--no-pause", action="store_true", help="do not wait for keys, and do not pause")
     parser.add_argument(
         "--plain", action="store_true", help="no colours; the default if there is no terminal"
     )
@@ -118,14 +120,14 @@ def _job(what: Sequence[str]) -> Callable[[Screen], int]:
             chosen = _chapter(number)
             return lambda screen: _tell([chosen], screen)
         case _:
-            raise UsageError(f"`{' '.join(what)}` is none of: a chapter, `list`, `check N [FILE]`")
+            raise UsageError(f"`{' '.join(what)}` is not a chapter, `list`, or `check N [FILE]`")
 
 
 def _chapter(number: str) -> Chapter:
     for chapter in CHAPTERS:
         if number.isdecimal() and chapter.number == int(number):
             return chapter
-    raise UsageError(f"there is no chapter {number}: they are 0 to {_LAST}; see `{COMMAND} list`")
+    raise UsageError(f"there is no chapter {number}. The chapters are 0 to {_LAST}; see `{COMMAND} list`")
 
 
 def _tell(chapters: Sequence[Chapter], screen: Screen) -> int:
@@ -160,7 +162,7 @@ def _list(screen: Screen) -> int:
 
 
 def _run(job: Callable[[Screen], int], options: argparse.Namespace, out: TextIO, keys: TextIO) -> int:
-    """Do a job; Ctrl-C and a closed pipe end it without a traceback."""
+    """Do a job. Ctrl-C and a closed pipe end it without a traceback."""
     plain = options.plain or not out.isatty() or bool(os.environ.get("NO_COLOR"))
     if isinstance(out, io.TextIOWrapper):
         out.reconfigure(errors="replace")  # a terminal that lacks a character shows `?`

@@ -1,4 +1,4 @@
-"""The dialogue between a chapter and its reader: text, live values, source, questions, answers."""
+"""The dialogue between a chapter and its reader: text, live values, source lines, questions and answers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WIDEST: Final = 120
 USUAL_COLUMNS: Final = 100  # if there is no terminal
 _NAME_WIDTH: Final = 24  # of a shown value's name
 _NOTE: Final = re.compile(r" *# (noqa|type: ignore|pragma)\b.*")  # for linters, not for readers
-_ROOMY: Final = 70  # from this width on, names and values stand side by side, and blocks are indented by four
+_ROOMY: Final = 70  # from this width on, values are shown beside their names, and blocks are indented by four
 
 
 class Colour(StrEnum):
@@ -34,12 +34,14 @@ class Colour(StrEnum):
 
 class Screen:
     """
-    Writes for one reader. No line is wider than the reader's terminal, if that has at least 40 columns, and
-    none scrolls off the top before the reader has pressed a key.
+    Writes a chapter for one reader.
 
-    State: _prediction, what the reader answered to the last question; _unread, lines since the last key.
-    Threads: the chapter's own; other threads may call line, which never blocks them.
-    Blocks: ask and the pauses; when the terminal is full, any other call, until a key is pressed.
+    No line is wider than the reader's terminal, if that has at least 40 columns. No line scrolls off the top
+    before the reader has pressed a key.
+
+    State: _prediction, the reader's answer to the last question; _unread, the lines since the last key.
+    Threads: the chapter's own; other threads can call line, which never blocks them.
+    Blocks: ask and the pauses; when the terminal is full, also every other call, until a key is pressed.
     """
 
     def __init__(
@@ -55,8 +57,8 @@ class Screen:
         """
         Write to out.
 
-        Args: keys: None = no question waits. pace_seconds: the pause after a paragraph. plain: no colour.
-        rows: None = no limit.
+        Args: keys: None = questions do not wait for an answer. pace_seconds: the pause after a paragraph.
+        plain: write no colours. rows: the terminal's height; None = no limit.
         """
         self._out = out
         self._keys = keys
@@ -83,17 +85,17 @@ class Screen:
         self._pause()
 
     def show(self, **values: object) -> None:
-        """Write live values, one per line, below the name if necessary; `_` in a name is a space."""
+        """Write live values, one per line, beside or below their names. `_` in a name becomes a space."""
         lines = [line for name, value in values.items() for line in self._shown(name, f"{value}")]
         self._write("\n".join(lines))
 
     def line(self, text: str, colour: Colour = Colour.DIM) -> None:
-        """Write one line as it is; what does not fit goes below it."""
+        """Write one line unchanged. If it is too long, it continues below."""
         parts = self._wrapped(text, self._indent, self._indent + "  ")
         self._write("\n".join(self._painted(part, colour) for part in parts))
 
     def table(self, head: Sequence[object], rows: Iterable[Sequence[object]]) -> None:
-        """Write aligned columns; if their longest words do not fit, write each row as a sentence."""
+        """Write aligned columns. If their longest words do not fit, write each row as a sentence."""
         cells = [tuple(map(str, row)) for row in (head, *rows)]
         widths = self._column_widths(cells)
         lines: list[str] = []
@@ -108,7 +110,7 @@ class Screen:
         self._write("\n".join(lines))
 
     def code(self, snippet: Snippet, marks: Mapping[int, str] | None = None) -> None:
-        """Write source lines, without notes for linters. Args: marks: for the margin, by line number."""
+        """Write source lines, without notes for linters. Args: marks: the margin's texts, by line number."""
         room = max([1, *map(len, (marks or {}).values())])
         place = self._wrapped(snippet.place, self._indent)
         lines = ["", *(self._painted(part, Colour.CYAN) for part in place)]
@@ -124,13 +126,13 @@ class Screen:
         """
         Ask for a prediction.
 
-        Blocks: until the reader has pressed Enter; never without keys.
+        Blocks: until the reader has pressed Enter. Without keys, it does not block.
         """
         self._write_painted(f"? {question}", Colour.YELLOW)
         self._prediction = self._read("  your prediction, then Enter: ")
 
     def reveal(self, answer: str, truth: Truth | None = None) -> None:
-        """Answer the last question. Args: truth: None = the reader judges."""
+        """Answer the last question. Args: truth: grades the prediction; None = the reader judges it."""
         verdict = "" if truth is None else grade(self._prediction, truth)
         if verdict:
             self._write("\n".join(self._wrapped(verdict, "  ")))
@@ -140,15 +142,15 @@ class Screen:
 
     def break_it(self, what: str, question: str = "What do you expect?") -> None:
         """
-        Announce the part that is broken on purpose, and ask what follows.
+        Announce what is broken on purpose, and ask what happens then.
 
-        Blocks: until the reader has pressed Enter; never without keys.
+        Blocks: until the reader has pressed Enter. Without keys, it does not block.
         """
         self._write_painted(f"! Break it: {what}", Colour.RED)
         self.ask(question)
 
     def recap(self, *sentences: str) -> None:
-        """End a chapter with what to remember from it."""
+        """End a chapter with the sentences to remember."""
         lines = [line for sentence in sentences for line in self._wrapped(sentence, "  - ", "    ")]
         self._write("\n".join(["", self._painted("To keep", Colour.BOLD), *lines]))
 
@@ -156,21 +158,21 @@ class Screen:
         """
         Wait before the next chapter. Returns: whether the reader continues.
 
-        Blocks: until the reader has pressed Enter; never without keys.
+        Blocks: until the reader has pressed Enter. Without keys, it does not block.
         """
         self._unread = 0
         self._write_painted(f"Next: {title}", Colour.BOLD)
-        return not self._read("  Enter goes on, q ends: ").lower().startswith("q")
+        return not self._read(" Enter continues, q quits: ").lower().startswith("q")
 
     def _shown(self, name: str, value: str) -> list[str]:
-        """The lines of a live value: beside its name, or below it if a word is too long for that."""
+        """Return the lines of a live value, beside its name, or below it if a word is too long."""
         head = f"{self._indent}{name.replace('_', ' ')} ".ljust(_NAME_WIDTH + len(self._indent) + 1)
         if self._width >= _ROOMY and max(map(len, [*value.split(), ""])) <= self._width - len(head):
             return self._wrapped(value, head, " " * len(head))
         return [head.rstrip(), *self._wrapped(value, self._indent * 2)]
 
     def _column_widths(self, cells: Sequence[Sequence[str]]) -> list[int] | None:
-        """The width of each column, the widest ones narrowed until the row fits; None = words would break."""
+        """Return the column widths, with the widest narrowed until a row fits; None if words would break."""
         columns = [*zip(*cells, strict=True)]
         widths = [max(map(len, column)) for column in columns]
         least = [max(len(word) for cell in column for word in [*cell.split(), ""]) for column in columns]
@@ -202,7 +204,7 @@ class Screen:
         line = self._keys.readline()
         self._unread = 0
         if not line:
-            # the end of the input: no more keys will come
+            # the input has ended, so no more keys will arrive
             self._keys = None
             self._write("")
         return line.strip()
@@ -222,12 +224,12 @@ class Screen:
 
 
 def without_note(line: str) -> str:
-    """A source line without its notes for linters."""
+    """Return a source line without its notes for linters."""
     return _NOTE.sub("", line)
 
 
 def _side_by_side(row: Sequence[str], widths: Sequence[int]) -> list[str]:
-    """The lines of a row, each cell wrapped in its column."""
+    """Return the lines of a row, with each cell wrapped in its column."""
     parts = [
         textwrap.wrap(cell, width, break_on_hyphens=False) if len(cell) > width else [cell]
         for cell, width in zip(row, widths, strict=True)

@@ -10,7 +10,7 @@ from handloop.picture.steps import Place
 
 
 class Snippet(NamedTuple):
-    """Some lines; `place` is where the first one is."""
+    """Some source lines. `place` is the file and the number of the first one."""
 
     file: str
     line: int
@@ -22,7 +22,7 @@ class Snippet(NamedTuple):
         return str(Place(self.file, self.line))
 
     def line_with(self, fragment: str) -> int:
-        """The number of the first line with a fragment. Raises: LookupError."""
+        """Return the number of the first line with a fragment. Raises: LookupError if no line has it."""
         for number, text in enumerate(self.lines, self.line):
             if fragment in text:
                 return number
@@ -30,7 +30,7 @@ class Snippet(NamedTuple):
 
 
 def whole(function: Callable[..., Any]) -> Snippet:
-    """All lines of a function, as they stand. Raises: TypeError for an object without source."""
+    """Return all lines of a function, unchanged. Raises: TypeError for an object without source."""
     file = inspect.getsourcefile(function)
     assert file is not None
     lines, first = inspect.getsourcelines(function)
@@ -39,9 +39,11 @@ def whole(function: Callable[..., Any]) -> Snippet:
 
 def cut(function: Callable[..., Any], begin: str, end: str = "") -> Snippet:
     """
-    The lines of a function from the first with `begin` to the next with `end`, without their common indent.
+    Return the lines of a function from the first with `begin` to the next with `end`, without their common
+    indent.
 
-    Args: end: "" = one line. Raises: LookupError if the source has changed, so the chapter has to, too.
+    Args: end: "" = return one line. Raises: LookupError if the source has changed, so that the chapter must
+    be changed, too.
     """
     source = whole(function)
     first = source.line_with(begin) - source.line

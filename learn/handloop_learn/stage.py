@@ -1,7 +1,7 @@
 """
 A cluster for one chapter: the sandbox on a loopback port, its clients, and the controllers.
 
-Every client request goes over HTTP and is counted, so that a chapter can show the requests.
+Every client request goes over HTTP and is counted, so that a chapter can show how many there were.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _SPEED: Final = 20.0  # of pods and of the cluster's own controllers
 
 
 class CountedTransport(ForwardingTransport):
-    """A transport that counts requests by method, with watches as WATCH. Threads: any."""
+    """A transport that counts requests by method, and watches as WATCH. Threads: any."""
 
     def __init__(self, transport: Transport) -> None:
         super().__init__(transport)
@@ -62,14 +62,17 @@ class Stage:
     """
     A running sandbox with the CRDs of Foo and MyApp. Use it with `with`.
 
-    counts = requests of `client` by method, with watches as WATCH. The reader's own requests are not counted.
-    Threads: runs on the chapter's thread.
+    counts = the number of `client`'s requests by method; a watch counts as WATCH. The reader's own requests
+    are not counted. Threads: runs on the chapter's thread.
     """
 
     def __init__(
         self, *, bookmark_seconds: float = 10.0, users: tuple[str, ...] = (), lifelike: bool = True
     ) -> None:
-        """Args: users: each gets its name as its token. lifelike: without it, no Deployment gets pods."""
+        """
+        Args: users: administrators, each with its name as its token. lifelike: False = no Deployment gets
+        pods.
+        """
         known = {name: User(name, ("system:masters", "system:authenticated")) for name in users}
         self.sandbox = Sandbox(
             token=_READER,
@@ -97,7 +100,7 @@ class Stage:
         self._stack.close()
 
     def client_of(self, user: str, *, stop: threading.Event | None = None) -> Client:
-        """A client with the token of a user."""
+        """Return a client with a user's token."""
         return Client(self._transport(user), stop=stop)
 
     def send(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -113,13 +116,13 @@ class Stage:
         return document
 
     def apply(self, name: str = "example-foo", *, deployment: str = "", replicas: int = 1) -> dict[str, Any]:
-        """Create a Foo. Args: deployment: "" = its Deployment has the Foo's name."""
+        """Create a Foo. Args: deployment: the Deployment's name; "" = the Foo's name."""
         spec = {"deploymentName": deployment or name, "replicas": replicas}
         return self.send("POST", FOOS, {**SAMPLE, "metadata": {"name": name}, "spec": spec})
 
     @contextmanager
     def watch(self, path: str, version: str) -> Iterator[Iterator[dict[str, Any]]]:
-        """The lines of a watch from a version on, as they arrive over plain HTTP. Blocks: until they do."""
+        """Yield a watch's lines from a version on, as they arrive over plain HTTP. Blocks: until they do."""
         connection = HTTPConnection(self.sandbox.url.removeprefix("http://"), timeout=LONGEST_SECONDS)
         query = f"?watch=true&allowWatchBookmarks=true&resourceVersion={version}"
         connection.request("GET", path + query, headers={"Authorization": f"Bearer {_READER}"})
@@ -138,7 +141,7 @@ class Stage:
         seams: Seams = REAL_SEAMS,
         **options: Any,
     ) -> Iterator[Manager]:
-        """Run a manager with controllers for as long as the context lasts. Raises: what its run raises."""
+        """Run a manager with controllers until the context ends. Raises: what the manager's run raises."""
         registry = CollectorRegistry()
         manager = Manager(client or self.client, registry=registry, seams=seams, **options)
         for add_controller in add:
@@ -158,7 +161,7 @@ class Stage:
 
 @contextmanager
 def started(factory: SharedInformerFactory) -> Iterator[None]:
-    """Run a factory's informers for as long as the context lasts. Blocks: until their caches are filled."""
+    """Run a factory's informers until the context ends. Blocks: until their caches are filled."""
     factory.start(threading.Event())
     try:
         until(lambda: all(informer.has_synced() for informer in factory.informers()), "the caches")
@@ -169,7 +172,11 @@ def started(factory: SharedInformerFactory) -> Iterator[None]:
 
 @contextmanager
 def running(manager: Manager, stop: threading.Event | None = None) -> Iterator[threading.Event]:
-    """Run a manager on a separate thread. Returns: its stop. Raises, at the end: what run raised."""
+    """
+    Run a manager on a separate thread until the context ends. Yields: its stop event.
+
+    Raises: at the end, what the manager's run raised.
+    """
     stop = stop or threading.Event()
     failures: list[BaseException] = []
 

@@ -1,4 +1,4 @@
-"""Records how the syncs of a running Foo controller ended, as reported to its work queue."""
+"""Records how a running Foo controller's syncs ended, as they were reported to its work queue."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _LINGER_SECONDS: Final = 0.3
 
 class SyncLog:
     """
-    Listens for as long as its `with` lasts; only one may listen at a time.
+    Records syncs inside its `with`. Only one can record at a time.
 
-    State: succeeded counts syncs; errors has the error of each failed one. Workers write them, each in one
-    interpreter operation.
+    State: succeeded, the number of successful syncs; errors, the errors of the failed ones. Workers write
+    both, each in one interpreter operation.
     """
 
     def __init__(self) -> None:
@@ -33,18 +33,18 @@ class SyncLog:
         TRACE.stop()
 
     def take_errors(self) -> list[str]:
-        """The errors since the last call."""
+        """Return the errors since the last call."""
         taken, self.errors = self.errors, []
         return taken
 
     def settle(self) -> None:
-        """Block until no sync has ended for a moment."""
+        """Wait until no sync has ended for a moment. Blocks: until then."""
         seen = -1
         while seen != (seen := self.succeeded + len(self.errors)):
             time.sleep(_LINGER_SECONDS)
 
     def once_failed(self) -> str:
-        """The first error. Blocks: until there is one."""
+        """Return the first error. Blocks: until a sync has failed."""
         until(lambda: self.errors, "a failed sync")
         return self.errors[0]
 

@@ -1,4 +1,4 @@
-"""A write next to another writer's, and what the server does with both."""
+"""Writes to an object that another writer has just changed, and what the server does with both changes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LABELS: Final = FrozenMap({"tier": "web"})
 
 
 class Change(NamedTuple):
-    """What another writer does: in an object of this kind with this spec, it sets a field to a value."""
+    """Another writer's change: in an object of this kind with this spec, it sets a field to a value."""
 
     kind: type[Kind]
     spec: dict[str, Any]
@@ -36,7 +36,7 @@ def ways_to_write(stage: Stage, change: Change) -> list[tuple[str, str, str]]:
     """
     Label an object in three ways, each time after another writer has changed its spec.
 
-    Returns: for each way, the request, the answer, and what became of the other writer's change.
+    Returns: for each way, the request, the answer, and whether the other writer's change was kept or lost.
     """
     kind, path = change.kind, change.kind.resource.path(namespace="default")
     resources, of = stage.client.resource(kind), kind.resource
@@ -66,19 +66,19 @@ def ways_to_write(stage: Stage, change: Change) -> list[tuple[str, str, str]]:
             *beside_another(lambda read: labelled(stage, read)),
         ),
         ("update, without a version", *beside_another(blind_update)),
-        ("apply of the label alone", *beside_another(apply)),
+        ("apply of only the label", *beside_another(apply)),
     ]
 
 
 def labelled(stage: Stage, read: Any) -> object:
-    """Update an object with our label. Raises: as update."""
+    """Update an object with our label. Raises: the same errors as update."""
     return stage.client.resource(type(read)).update(
         replace(read, metadata=replace(read.metadata, labels=LABELS))
     )
 
 
 def answer_to(write: Callable[[], object]) -> str:
-    """The server's answer to a write: `accepted`, or its code and reason."""
+    """Return the server's answer to a write: `accepted`, or its code and reason."""
     try:
         write()
     except (Conflict, Invalid) as error:

@@ -1,4 +1,4 @@
-"""Waiting for what other threads do."""
+"""Waits for the effects of other threads."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ _POLL_SECONDS: Final = 0.002
 
 
 class NothingHappenedError(Exception):
-    """What a chapter waited for did not happen: the chapter has a bug, or the machine is very slow."""
+    """A chapter waited too long: it has a bug, or the machine is very slow."""
 
 
 def until(holds: Callable[[], object], what: str, *, seconds: float = LONGEST_SECONDS) -> None:
     """
-    Wait until something holds.
+    Wait until holds() is true.
 
     Blocks: until then. Raises: NothingHappenedError after this many seconds.
     """

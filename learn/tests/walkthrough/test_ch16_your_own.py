@@ -32,4 +32,4 @@ def test_a_part_that_does_not_work_is_named(tmp_path: Path, monkeypatch: pytest.
     text = " ".join(out.getvalue().split())
     assert (end.own, end.passed) == (["work"], [])
     assert "No: a Foo is created. Wanted: it has its Deployment" in text
-    assert "Yours: work. Check each of them by itself." in text
+    assert "Yours: work. Check each of them alone." in text

@@ -26,7 +26,7 @@ def test_a_missing_name() -> None:
     """An empty file lacks what the task names."""
     report = judged(7, "")
     assert "has no attribute 'Backoff'" in report.wrong
-    assert report.hint == "look at what the task asks for by name."
+    assert report.hint == "check the names that the task asks for."
 
 
 def test_the_wrong_call_is_named_and_not_the_line_that_it_leads_back_to() -> None:

@@ -44,7 +44,7 @@ def test_all_chapters_until_the_reader_ends_them() -> None:
     out = io.StringIO()
     assert main(["--pace", "0"], out, io.StringIO("\n" * 10 + "q\n")) == 0
     assert re.search(
-        f"exercise +{COMMAND} check 2\n\nNext: Chapter 3: DeltaFIFO\n  Enter goes on", out.getvalue()
+        f"exercise +{COMMAND} check 2\n\nNext: Chapter 3: DeltaFIFO\n  Enter continues", out.getvalue()
     )
     assert "Chapter 3: DeltaFIFO   4/" not in out.getvalue()
 
@@ -60,11 +60,11 @@ def test_the_list() -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["99"], f"there is no chapter 99: they are 0 to {CHAPTERS[-1].number}"),
+        (["99"], f"there is no chapter 99. The chapters are 0 to {CHAPTERS[-1].number}"),
         (["\u00b2"], "there is no chapter"),
         (["check"], "`check` takes the number of a chapter"),
         (["check", "x"], "there is no chapter x"),
-        (["3", "4"], "`3 4` is none of"),
+        (["3", "4"], "`3 4` is not a chapter"),
         (["--pace", "fast"], "fast is not a number of seconds"),
         (["--pace", "nan"], "nan is not a number of seconds"),
         (["--speed"], "unrecognized arguments"),
