@@ -1,40 +1,41 @@
 """
-An in-memory stand-in for a Kubernetes API server with a simulated cluster, for kubectl, tests and exploring.
+An in-memory Kubernetes API server with a simulated cluster, for kubectl, tests and exploration.
 
-The parts, in order. Each part imports only parts above it:
+These are the subpackages. Each one imports only those above it:
 
-    grammar the text formats of the API: quantities, times, selectors, YAML; shared with handloop by a link
-    wire terms of the API: resources, names, queries, selectors, refusals, JSON, YAML and times as in Go
-    storage versions of objects, one counter, histories, transactions, watches
-    kinds     the built-in kinds from generated tables, and objects as Go would decode and encode them
+    grammar   the text formats of the API: quantities, times, selectors and YAML (a link to handloop's code)
+    wire      the API's terms: resources, names, queries, selectors, refusals; JSON, YAML, times as in Go
+    storage   the versions of objects, a counter of versions, histories, transactions and watches
+    kinds     the built-in kinds, read from generated tables; decodes and encodes objects as Go would
     cluster   the simulated cluster: namespaces, Deployments, pods, nodes, scheduler, garbage collector
-    cel       CEL as in kube-apiserver: syntax, types, costs, values
-    custom    custom resources: definitions, structural schemas, their rules
-    patches   merge, JSON and strategic patches, server-side apply, managed fields
-    tables    objects as rows, for kubectl get
-    rules validation of built-in objects, and of changes to them
-    requests  the stages of every request: routes, authorization, bodies, presentation, discovery
-    verbs     create, update, patch, delete, read, watch, and the subresources
-    faults    failures on command, around a core that does not know of them
+    cel       CEL as in kube-apiserver: syntax, types, costs and values
+    custom    custom resources: definitions, structural schemas and their rules
+    patches   merge, JSON and strategic merge patches, server-side apply and managed fields
+    tables    objects as table rows, for kubectl get
+    rules     validation of built-in objects and of changes to them
+    requests  the stages of every request: routes, authorization, bodies, presentation and discovery
+    verbs     create, update, patch, delete, read and watch, and the subresources
+    faults    failures on request, injected before the API and before a watch's client
     controls  requests about the sandbox itself: fixtures, ending Jobs, the clock, faults, a reset
 
-The modules next to the parts combine them. The path of a request:
+The modules in this folder combine the subpackages. A request passes through these functions:
 
-    http          HTTPServer._answer   host, path and body of a request on a socket
-    engine        Engine.handle        one at a time: its sender (authenticator), its fault (faults)
-    api           handle               route, authorization, then the function that carries it out
-    verbs         create, update, ...  decode, default, validate; the changes go into a Transaction
-    storage       Store.commit         the changes become part of the state and of the histories
-    engine        Engine._commit       controllers (cluster) get the changes; a pass of the loop is scheduled
-    http          HTTPServer._turn     runs controllers, whose writes take the same path (system_writes), and
-                                       sends every open watch (storage.watches, faults.watch_output) its lines
+    http          HTTPServer._answer   reads the host, path and body of the request from a socket
+    engine        Engine.handle        handles one request at a time: its sender (authenticator) and faults
+    api           handle               finds the route, authorizes, and calls the function for the verb
+    verbs         create, update, ...  decode, default and validate; collect the changes in a Transaction
+    storage       Store.commit         adds the changes to the state and to the histories
+    engine        Engine._commit       passes the changes to controllers (cluster), and schedules a pass
+    http          HTTPServer._turn     runs one pass: the controllers, whose writes use the same functions
+                                       (system_writes), and then the output of every open watch
+                                       (storage.watches, faults.watch_output)
 
-If a webhook converts custom objects, a request waits for it without the lock, in a separate thread (aside),
-and is then carried out again from the start (conversion_work, converters).
+If a webhook converts custom objects, the request waits for it in a separate thread (aside), without the
+lock, and is then carried out again from the start (conversion_work, converters).
 
 `comparison` sends a folder of files to a sandbox and to another server, and reports which answers differ.
 
-`api.handle` is a function of (state, request, context): time, identity and randomness come from outside.
-`transport` is the same path without sockets. `server.Sandbox` is the interface for programs, and
-handloop.testing.running_sandbox the one for tests.
+`api.handle` depends only on its arguments (state, request, context): the context supplies time, identity and
+randomness. `transport` carries requests without sockets. Programs use `server.Sandbox`, and tests use
+handloop.testing.running_sandbox.
 """

@@ -1,8 +1,8 @@
 """
-The API: a function that turns a state and a request into an answer and changes.
+The API: a function that takes a state and a request, and returns an answer and the changes to commit.
 
-The same state, request and context always give the same result, because this module has no state. The engine
-commits the changes. Time and randomness come from the context.
+The module itself has no state, and the context supplies time and randomness, so the same arguments always
+give the same result. The engine commits the changes.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ _POD_SUBRESOURCES: Final[dict[str, Verb]] = {
 
 
 def handle(site: Site, request: Request, context: Context) -> Outcome:
-    """Answer a request; a refusal is also an answer."""
+    """Answer a request. If it is refused, return an error answer instead of raising an exception."""
     try:
         return _handle(site, request, context)
     except StatusError as error:
@@ -177,7 +177,7 @@ def _path_verb(method: str) -> str:
 
 
 def _work(call: Call) -> Verb:
-    """Return the function that carries out a request; it depends on the kind, subresource and verb."""
+    """Return the function that carries out a request of this kind, subresource and verb."""
     resource, subresource = call.resource, call.path.subresource
     own = _of_what_is_not_stored(call)
     if own is not None:

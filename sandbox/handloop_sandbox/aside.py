@@ -18,9 +18,10 @@ def in_thread(work: Callable[[], object]) -> None:
 
 async def aside(work: Callable[[], T], *, late: Callable[[T], object]) -> T:
     """
-    Run work in a separate thread. Returns: its result. Raises: whatever work raises.
+    Run work in a separate thread, and wait for its result.
 
-    Args: late is called with the result if the caller has been cancelled in the meantime.
+    Args: late receives the result if the caller is cancelled before the work is done.
+    Raises: the same errors as work.
     """
     loop = asyncio.get_running_loop()
     waiting: asyncio.Future[T] = loop.create_future()

@@ -1,11 +1,9 @@
 """
-Authenticates the sender of a request: a known user, a service account, or the anonymous user. Wrong tokens
-are refused.
+Authenticates the sender of a request as a known user, a service account, or the anonymous user.
 
-The token may be in the server's URL, `http://127.0.0.1:PORT/TOKEN`, because kubectl sends a bearer token only
-over TLS. A secret first part of the path works over plain loopback HTTP with every client that accepts a
-server URL with a path. A bearer token in the header, such as a service account's in a copy of the sandbox's
-kubeconfig, takes precedence.
+Wrong tokens are refused. Because kubectl sends bearer tokens only over TLS, a token can also be part of the
+server's URL, `http://127.0.0.1:PORT/TOKEN`, which nearly every client accepts. A bearer token in the header
+takes precedence; for example, a service account's token in a copy of the sandbox's kubeconfig.
 """
 
 from __future__ import annotations
@@ -28,8 +26,8 @@ class Authenticator:
 
     def __init__(self, users: Mapping[str, User] | None, *, everybody: User, tokens_in_paths: bool) -> None:
         """
-        Args: users: if None, every request has all rights. tokens_in_paths tells whether a token may be the
-        first part of the path.
+        Args: users maps bearer tokens to users; None gives every request all rights. tokens_in_paths allows
+        a token as the first part of a path.
         """
         self._users = None if users is None else {token: _known(user) for token, user in users.items()}
         self._everybody = everybody
@@ -37,11 +35,11 @@ class Authenticator:
         self.credentials = Credentials(secrets.token_bytes(32), self._users)
 
     def unveiled(self, request: Request) -> Request:
-        """Return the request with its path's token moved to the Authorization header, unless that is set."""
+        """Move a token from the request's path to its headers, if tokens are allowed in paths."""
         return unveil(request, self._users or ()) if self._tokens_in_paths else request
 
     def user(self, state: State, request: Request, now: float) -> User | None:
-        """Return the sender of a request, or None if the credentials are wrong."""
+        """Return the user who sent a request, or None if the credentials are wrong."""
         if self._users is None:
             return self._everybody
         kind, _, token = request.headers.get("authorization", "").partition(" ")
@@ -54,15 +52,15 @@ class Authenticator:
 
 
 def _known(user: User) -> User:
-    """Return the user with the group of all authenticated users added."""
+    """Return the user, also as a member of the group of all authenticated users."""
     return user if AUTHENTICATED in user.groups else user._replace(groups=(*user.groups, AUTHENTICATED))
 
 
 def unveil(request: Request, tokens: Iterable[str]) -> Request:
     """
-    Return the request without the first part of its path if that is one of the tokens.
+    Remove a known token from the beginning of a request's path, if there is one.
 
-    The token is moved to the Authorization header, unless that already has a bearer token.
+    The token becomes the Authorization header, unless the header already contains a bearer token.
     """
     first, _, rest = request.path.removeprefix("/").partition("/")
     given = first.encode(errors="surrogateescape")

@@ -14,7 +14,7 @@ _LOCAL_NAMES: Final = ("127.0.0.1", "localhost", "::1")
 
 @dataclass(frozen=True, slots=True)
 class BindAddress:
-    """An IP address to listen on. Raises: ValueError for any other text."""
+    """An IP address to listen on. Raises: ValueError if the text is not an IP address."""
 
     text: str = LOOPBACK
 
@@ -28,7 +28,7 @@ class BindAddress:
 
     @property
     def host(self) -> str:
-        """The host in a URL that reaches the address from this machine."""
+        """The host to use in URLs that reach this address from the same machine."""
         address = ip_address(self.text)
         if address.is_unspecified:
             return LOOPBACK
@@ -36,15 +36,15 @@ class BindAddress:
 
     def served_names(self) -> Collection[str] | None:
         """
-        Return the host names that a request may use, or None for any.
+        Return the host names that requests can use, or None if every name is accepted.
 
         On loopback, other names are refused, because a web page could make its own name point to 127.0.0.1.
-        For other addresses, the names are unknown.
+        On other addresses, the names that clients use are not known, so every name is accepted.
         """
         return ("127.0.0.1", "localhost", "[::1]", self.host) if self.is_loopback else None
 
     def certified_names(self) -> list[str]:
-        """Return the names and addresses that a certificate is for."""
+        """Return the host names and IP addresses for which the certificate is valid."""
         own = [] if ip_address(self.text).is_unspecified else [self.text]
         further = [] if self.is_loopback else [socket.gethostname()]
         return list(dict.fromkeys((*_LOCAL_NAMES, *own, *further)))

@@ -1,11 +1,11 @@
 """
-The certificate of one sandbox. It is valid for a day, and its authority is the only one that the kubeconfig
-trusts.
+Creates a sandbox's TLS certificate, which is valid for a day.
 
-The authority signs only this certificate, and its key is discarded immediately. The server does not present
-the authority's certificate as its own, because rustls refuses that. The `cryptography` package creates both
-certificates. It is imported only when a certificate is needed, because a sandbox without TLS does not need
-it. The server's key is on disk only during the call.
+The certificate is signed by a new authority, the only one that the kubeconfig trusts. This authority signs
+nothing else, and its key is discarded immediately. The server has a certificate of its own, because rustls
+refuses servers that use an authority's certificate. The `cryptography` package creates both certificates. It
+is imported only when needed, because a sandbox without TLS works without it. The server's key is on disk only
+during the call.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ _MISSING: Final = 'TLS needs the cryptography package: pip install "cryptography
 
 
 class NoCertificateError(OSError):
-    """The cryptography package is missing."""
+    """Raised when the cryptography package is missing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """A server's certificate for TLS. authority is the certificate that clients trust, as PEM."""
+    """A server's TLS certificate. authority is the PEM text of the certificate that clients trust."""
 
     authority: bytes
     context: ssl.SSLContext = field(repr=False)
@@ -42,9 +42,10 @@ class Certificate:
 
 def certify(hosts: Sequence[str]) -> Certificate:
     """
-    Create a certificate for some names and addresses.
+    Create a certificate for host names and IP addresses.
 
-    Raises: NoCertificateError. Blocks: a few milliseconds, and a tenth of a second for the import.
+    Raises: NoCertificateError if the cryptography package is missing. Blocks: for a few milliseconds, and for
+    a tenth of a second when the package is first imported.
     """
     authority, shown = _pair(hosts)
     with TemporaryDirectory(prefix="sandbox-tls-") as folder:
@@ -57,7 +58,7 @@ def certify(hosts: Sequence[str]) -> Certificate:
 
 
 def _pair(hosts: Sequence[str]) -> tuple[bytes, bytes]:
-    """Return the authority, and the certificate with its key, as PEM."""
+    """Return two PEM texts: the authority's certificate, and the server's certificate with its key."""
     try:
         from cryptography import x509  # noqa: PLC0415 - an optional package
         from cryptography.hazmat.primitives import hashes, serialization  # noqa: PLC0415

@@ -9,7 +9,7 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """The source of the sandbox's time. A test can move it by hand."""
+    """The source of the sandbox's time."""
 
     def time(self) -> float:
         """Unix seconds; never goes back."""
@@ -21,14 +21,14 @@ class SettableClock:
 
     While running, it follows the monotonic clock, so it does not jump when the machine's clock is set.
 
-    State: _now is the time at _since (monotonic); _since is None while the clock is frozen. Both are guarded
-    by _lock, a leaf lock.
-    Threads: any. Listeners are called after the clock has been moved, by the thread that moved it and without
-    the lock.
+    State: _now is the clock's time at the monotonic time _since; _since is None while the clock is frozen.
+    _lock guards both. It is a leaf lock.
+    Threads: any. After the clock has been moved, the thread that moved it calls the listeners without the
+    lock.
     """
 
     def __init__(self, now: float | None = None, *, frozen: bool = False) -> None:
-        """Args: now is the unix time to start at; None means the wall clock's time."""
+        """Args: now is the initial unix time; None means the wall clock's time."""
         self._lock = threading.Lock()
         self._listeners: list[Callable[[], None]] = []
         self._now = time.time() if now is None else now
@@ -58,7 +58,7 @@ class SettableClock:
         self._tell()
 
     def freeze(self) -> None:
-        """Stop the clock. It changes only by advance() or set() until run()."""
+        """Stop the clock. Until run() is called, only advance() and set() change its time."""
         with self._lock:
             self._now, self._since = self._time_locked(), None
 
@@ -75,7 +75,7 @@ class SettableClock:
             return self._since is not None
 
     def listen(self, listener: Callable[[], None]) -> None:
-        """Register listener, which is called after each move of the clock, by the thread that moved it."""
+        """Register listener. After each move of the clock, the thread that moved it calls the listener."""
         self._listeners.append(listener)
 
     def _time_locked(self) -> float:

@@ -1,8 +1,8 @@
 """
 `python -m handloop_sandbox compare FOLDER --with KUBECONFIG`: shows where the sandbox's answers differ.
 
-The objects in a folder are sent to a sandbox and to another server, step by step, and the answers are
-compared. Whatever is created there is in a separate namespace and is deleted at the end.
+Sends a folder's objects to a sandbox and to another server, one request after another, and compares the
+answers. Namespaced objects are created in a separate namespace. At the end, all created objects are deleted.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def main(arguments: Sequence[str]) -> int:
     """
     Compare the servers' answers, and print the differences.
 
-    Returns: 0 if there are none, 1 if there are any, 2 if the comparison failed.
+    Returns: the exit code: 0 if no answers differ, 1 if some differ, 2 if the comparison failed.
     """
     given = _parser().parse_args(arguments)
     try:
@@ -56,7 +56,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 class _Comparison:
-    """The two servers, and the differences found so far."""
+    """Sends requests to both servers, and counts the answers that differ."""
 
     def __init__(self, own: Endpoint, other: Endpoint, *, depth: int, quiet: bool) -> None:
         self._own, self._other, self._depth, self._quiet = own, other, depth, quiet
@@ -65,12 +65,12 @@ class _Comparison:
         self._made: list[str] = []
 
     def skip(self, reasons: Iterable[str]) -> None:
-        """Print the reasons why something is left out."""
+        """Print why files or objects are skipped."""
         for reason in reasons:
             self._say(f"skipped: {reason}")
 
     def run(self, objects: list[Body]) -> int:
-        """Compare the answers about some objects. Returns: the exit code."""
+        """Compare the answers to requests about these objects. Returns: the exit code."""
         namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self._namespace}}
         try:
             self._ask(Ask("the namespace", "POST", _NAMESPACES, namespace, makes=True))
@@ -87,7 +87,7 @@ class _Comparison:
         return 1 if self._differ else 0
 
     def _delete(self, path: str) -> None:
-        """Delete a created object, and remove its finalizers so that it does not wait for controllers."""
+        """Delete a created object, and remove its finalizers, because no controller might do so."""
         answer = self._other.send("DELETE", path)
         body = answer.body if isinstance(answer.body, dict) else {}
         if (body.get("metadata") or {}).get("finalizers") and not path.startswith(_DEFINITIONS):
@@ -109,21 +109,21 @@ class _Comparison:
     def _live(self, obj: Body, paths: Paths) -> None:
         found = paths.of(obj, self._namespace)
         if found is None:
-            self.skip([f"{obj['apiVersion']} {obj['kind']} is not a kind of the other server"])
+            self.skip([f"{obj['apiVersion']} {obj['kind']}: the other server does not have this kind"])
             return
         collection, subresources = found
         metadata = {key: value for key, value in obj.get("metadata", {}).items() if key != "namespace"}
         for ask in life_of({**obj, "metadata": metadata}, collection, subresources, self._depth):
             if not self._ask(ask):
-                self.skip([f"the rest of {ask.what.rpartition(':')[0]}, which was not made on both servers"])
+                self.skip([f"the rest of {ask.what.rpartition(':')[0]}: it was not created on both servers"])
                 return
 
     def _ask(self, ask: Ask) -> bool:
         """
         Send a request to both servers, and print how the answers differ.
 
-        Returns: whether to continue. Objects that existed on the other server before are never changed or
-        deleted.
+        Returns: whether to continue with this object. After a create, this is true only if both servers have
+        created it; therefore, objects that existed before are never changed or deleted.
         """
         own, other = (self._sent(server, ask) for server in (self._own, self._other))
         self._requests += 1
@@ -135,7 +135,7 @@ class _Comparison:
         return not ask.makes or own.status == other.status == _MADE
 
     def _sent(self, server: Endpoint, ask: Ask) -> Answer:
-        """Send a request. If a controller has changed an object, read it again before putting it back."""
+        """Send a request. A PUT that conflicts with a controller's write is repeated with a newer object."""
         for attempt in range(_ATTEMPTS):
             body = server.send("GET", ask.path).body if ask.puts_back else ask.body
             answer = server.send(ask.method, ask.path, body, ask.content_type, ask.accept)
@@ -144,7 +144,7 @@ class _Comparison:
         raise AssertionError
 
     def _say(self, *lines: str) -> None:
-        """Print lines that contain text from files and servers, without terminal control characters."""
+        """Print lines. Terminal control characters from files and servers are escaped."""
         if not self._quiet:
             sys.stdout.write("\n  ".join(map(_printable, lines)) + "\n")
 
@@ -156,16 +156,18 @@ def _printable(text: str) -> str:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m handloop_sandbox compare",
-        description="Send a folder's objects to a sandbox and to another server, and show the differences.",
-        epilog="It writes to the other server: the definitions in the folder, objects without a namespace, "
-        "and a separate namespace. In the end, it deletes what it created. Existing objects stay unchanged.",
+        description="Send a folder's objects to a sandbox and to another server, and print the differences.",
+        epilog="On the other server, this command creates a separate namespace, and the folder's definitions "
+        "and cluster-scoped objects. At the end, it deletes them. Existing objects stay unchanged.",
         allow_abbrev=False,
     )
-    parser.add_argument("folder", metavar="FOLDER", help="folder with YAML or JSON files, or one file")
+    parser.add_argument("folder", metavar="FOLDER", help="a folder with YAML or JSON files, or one file")
     parser.add_argument(
         "--with", dest="kubeconfig", metavar="KUBECONFIG", required=True, help="the other server"
     )
-    parser.add_argument("--bare", action="store_true", help="a sandbox without controllers, as in envtest")
-    parser.add_argument("--depth", type=int, default=1, help="object levels in which mistakes are made (1)")
-    parser.add_argument("--quiet", action="store_true", help="print only the figures")
+    parser.add_argument("--bare", action="store_true", help="use a sandbox without controllers, like envtest")
+    parser.add_argument(
+        "--depth", type=int, default=1, help="how many levels of nested objects to make mistakes in (1)"
+    )
+    parser.add_argument("--quiet", action="store_true", help="print only the totals")
     return parser

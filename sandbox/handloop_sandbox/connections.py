@@ -1,10 +1,9 @@
 """
-Whatever an HTTP server of the sandbox keeps open: connections, watches, and requests that wait because of a
-fault.
+Manages the open connections, open watches and delayed requests of the sandbox's HTTP server.
 
-`Connections` ends all connections when their server stops. A `WatchPump` carries the lines of one open watch
-to its socket. `HeldRequests` are requests that wait until the clock reaches a time, or forever. All of this
-belongs to the thread of the server's loop.
+`Connections` closes all connections when the server stops. A `WatchPump` writes the lines of one open watch
+to its socket. `HeldRequests` are requests that a fault delays until the clock reaches a time, or forever.
+Threads: only the thread of the server's loop uses them.
 """
 
 from __future__ import annotations
@@ -23,32 +22,31 @@ from handloop_sandbox.watch_answer import Framing
 
 GRACE_SECONDS: Final = 0.2
 _PAUSE_SECONDS: Final = 0.01
-_RESET: Final = struct.pack("ii", 1, 0)  # SO_LINGER: on, zero seconds; closing then sends RST
-_FULL_BYTES: Final = 256 * 1024  # more than a transport accepts without pausing
+_RESET: Final = struct.pack("ii", 1, 0)  # SO_LINGER with zero seconds: closing sends RST
+_FULL_BYTES: Final = 256 * 1024  # above the limit at which a transport pauses its writer
 
 
 class Connections:
     """
     The connections of one server.
 
-    State: exchanges holds the connections on which a request is being answered or may still arrive.
+    State: exchanges holds the connections that have received a request and whose handler task still runs.
     """
 
     def __init__(self) -> None:
         self.exchanges: set[RequestHandler] = set()
 
     def heard(self, connection: RequestHandler, task: asyncio.Task[None]) -> None:
-        """Record that a request's head has arrived on a connection; task answers its requests."""
+        """Record that a request's headers have arrived. task handles the connection's requests."""
         if connection not in self.exchanges:
             self.exchanges.add(connection)
             task.add_done_callback(lambda _: self.exchanges.discard(connection))
 
     async def part(self, server: web.Server) -> None:
         """
-        Let answers that are being sent arrive, and break the connections that are still busy after
-        GRACE_SECONDS.
+        Wait for pending answers to be sent. After GRACE_SECONDS, abort the connections that are still busy.
 
-        Blocks: until no connection is busy, at most GRACE_SECONDS.
+        Blocks: until no connection is busy, for at most GRACE_SECONDS.
         """
         loop = asyncio.get_running_loop()
         until = loop.time() + GRACE_SECONDS
@@ -60,7 +58,7 @@ class Connections:
             await asyncio.sleep(_PAUSE_SECONDS)
 
     def _busy(self, server: web.Server) -> list[asyncio.Transport]:
-        """Return the connections with an unanswered request, or an answer that is not completely sent."""
+        """Return the connections whose request is not answered, or whose answer is not completely sent."""
         return [
             transport
             for connection in server.connections
@@ -71,10 +69,10 @@ class Connections:
 
 class HeldRequests:
     """
-    Requests that wait because of a fault.
+    Requests that are waiting because of a fault.
 
-    State: _until maps each request that waits for the clock to the time it waits for; _silent holds the
-    requests that are never answered.
+    State: _until maps each delayed request to the time at which it continues. _silent holds the requests
+    that never get an answer.
     """
 
     def __init__(self) -> None:
@@ -85,7 +83,7 @@ class HeldRequests:
         return len(self._until) + len(self._silent)
 
     async def wait_until(self, at: float) -> None:
-        """Wait until wake() is called and the clock shows this time or a later one."""
+        """Wait until wake() is called with this time or a later one."""
         waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._until[waiting] = at
         try:
@@ -94,7 +92,7 @@ class HeldRequests:
             self._until.pop(waiting, None)
 
     async def wait_in_silence(self) -> None:
-        """Wait until the server stops or the client leaves."""
+        """Wait until the server stops or the client disconnects."""
         waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._silent.add(waiting)
         try:
@@ -103,14 +101,14 @@ class HeldRequests:
             self._silent.discard(waiting)
 
     def wake(self, now: float) -> float | None:
-        """Release the requests whose time has come. Returns: the next time, or None if there is none."""
+        """Release the requests that are due. Returns: when the next one is due, or None if none waits."""
         for waiting in [waiting for waiting, at in self._until.items() if at <= now]:
             del self._until[waiting]
             _settle(waiting)
         return min(self._until.values(), default=None)
 
     def release(self) -> None:
-        """Release all of them."""
+        """Release all requests."""
         for waiting in (*self._until, *self._silent):
             _settle(waiting)
 
@@ -124,8 +122,8 @@ class WatchPump:
     """
     One open watch and its socket.
 
-    State: over tells whether the stream has ended. halted is set from then on, and also while the watcher is
-    paused because the client has too much unread data for more to be sent.
+    State: over is true once the stream has ended. halted is set when the stream has ended, and also while
+    the watcher is paused because the client reads too slowly.
     """
 
     __slots__ = ("_framing", "halted", "over", "transport", "watcher")
@@ -138,7 +136,7 @@ class WatchPump:
         self.halted = asyncio.Event()
 
     def send(self, lines: list[bytes]) -> None:
-        """Write lines in the answer's framing."""
+        """Write lines to the socket, framed as the answer's form requires."""
         if self.transport.is_closing():
             self.finish()
             return
@@ -158,7 +156,7 @@ class WatchPump:
         self.halted.set()
 
     async def halt(self, writer: AbstractStreamWriter) -> None:
-        """Wait until the stream is over, or until the client has read enough to continue."""
+        """Wait until the stream has ended, or until a slow client has read enough for it to continue."""
         await self.halted.wait()
         if not self.over:
             await writer.drain()
@@ -167,7 +165,7 @@ class WatchPump:
 
 
 def break_connection(transport: asyncio.Transport, *, reset: bool) -> None:
-    """Close a connection during an answer. Bytes already written are still sent, unless reset is set."""
+    """Close a connection in the middle of an answer. Unless reset is true, written bytes are still sent."""
     if not reset:
         transport.close()
         return

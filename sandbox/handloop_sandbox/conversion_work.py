@@ -1,7 +1,9 @@
 """
-Work that waits until a webhook has converted objects. No webhook is called with the engine's lock held.
-Instead, the work is repeated from the start each time, with the same time, the same random numbers, and all
-conversions that are known by then. A request is completed in its own thread; watches, controllers and caches
+Repeats work, such as a request, that needs a webhook to convert objects.
+
+Webhooks must not be called with the engine's lock held. Therefore, the work stops when it needs an unknown
+conversion. After the webhook has answered, the work starts again with the same time, the same random numbers
+and all conversions known so far. A request is completed in its own thread. Watches, controllers and caches
 leave their work for settle().
 """
 
@@ -28,10 +30,10 @@ _ATTEMPTS: Final = 50
 @dataclass(slots=True)
 class Work(Generic[T]):
     """
-    A piece of work: what to do, for which user, at what time, and with which random numbers.
+    A function to run, with its user, its time and the seed of its random numbers.
 
-    known holds the answers so far, needed is the conversion to request next, and target its webhook.
-    is_taken tells whether a thread is completing the work.
+    known holds the conversions received so far, needed is the one to request next, and target is the webhook
+    to request it from. is_taken is true if a thread is completing the work.
     """
 
     run: Callable[[Context], T]
@@ -46,10 +48,10 @@ class Work(Generic[T]):
 
 class ConversionWork:
     """
-    Completes work by asking webhooks for the conversions that it needs.
+    Requests conversions from webhooks, and completes the work that needs them.
 
-    State: known holds the answers for the current work; _left is the work that nobody waits for. Threads:
-    any. Locks: the engine's lock protects all of it.
+    State: known holds the conversions for the work that is running; _left holds the work for settle().
+    Threads: any. Locks: the engine's lock guards all state.
     """
 
     def __init__(
@@ -68,15 +70,15 @@ class ConversionWork:
         self._left: dict[object, Work[Any]] = {}
 
     def new(self, run: Callable[[Context], T], user: User) -> Work[T]:
-        """Create work. Locks: the engine's lock is held."""
+        """Create work for a user. Locks: the caller holds the engine's lock."""
         context = self._context(user)
         return Work(run, user, context.now, context.random.getrandbits(64))
 
     def attempt(self, work: Work[T]) -> T | None:
         """
-        Do work with the known answers, and set its needed if they do not suffice.
+        Run work with the conversions known so far. If another one is needed, store it in work.needed.
 
-        Locks: the engine's lock is held.
+        Returns: the result, or None if a conversion is needed. Locks: the caller holds the engine's lock.
         """
         chance = random.Random(work.seed)
         context = self._context(work.user)._replace(
@@ -93,9 +95,10 @@ class ConversionWork:
 
     def complete(self, work: Work[T]) -> T | None:
         """
-        Request conversions and repeat the work until none is missing.
+        Request conversions and repeat the work until it needs no more of them.
 
-        Raises: RuntimeError if it never ends. Blocks: while a webhook converts. Locks: none is held.
+        Raises: RuntimeError after 50 attempts. Blocks: while a webhook converts. Locks: the caller holds
+        none.
         """
         for _ in range(_ATTEMPTS):
             if work.needed is not None:
@@ -108,21 +111,21 @@ class ConversionWork:
 
     def leave(self, work: Work[Any], *, key: object = None) -> None:
         """
-        Leave work for settle(); key is what is_left() looks for, or None if nothing looks for it.
+        Leave work for settle().
 
-        Locks: the engine's lock is held.
+        Args: key identifies the work for is_left(), if given. Locks: the caller holds the engine's lock.
         """
         self._left[object() if key is None else key] = work
 
     def is_left(self, key: object) -> bool:
-        """Return whether the work with this key is still to be done. Locks: the engine's lock is held."""
+        """Return whether work with this key is not complete. Locks: the caller holds the engine's lock."""
         return key in self._left
 
     def settle(self) -> bool:
         """
         Complete all work that was left. Returns: whether there was any.
 
-        Blocks: while webhooks convert. Locks: none is held.
+        Blocks: while webhooks convert. Locks: the caller holds none.
         """
         with self._lock:
             taken = [(key, work) for key, work in self._left.items() if not work.is_taken]

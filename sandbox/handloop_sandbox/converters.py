@@ -1,9 +1,9 @@
 """
-Converters of custom objects between versions: the webhooks of definitions, and functions that a test passes.
+Converts custom objects between versions, with a definition's webhook or a function that a test provides.
 
-There is no network behind a Service in the sandbox, so its annotation `sandbox.handloop.dev/address` says
-where the webhook is; an ExternalName Service does not need the annotation, because it names the host, as in a
-cluster.
+The sandbox does not route traffic for Services, so the annotation `sandbox.handloop.dev/address` on the
+Service gives the webhook's address. An ExternalName Service does not need the annotation, because it names
+the host itself.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from handloop_sandbox.storage.stored import Object
 from handloop_sandbox.wire.conversion import Answers, ConversionNeededError, question, unversioned
 
 ConvertFunction = Callable[[Sequence[Object], str], Sequence[Object]]
-"""(objects, wanted apiVersion) -> converted objects. Raising an exception stands for a failing webhook."""
+"""(objects, wanted apiVersion) -> converted objects. An exception has the effect of a failing webhook."""
 
 ADDRESS: Final = "sandbox.handloop.dev/address"
 _BATCH: Final = 500
@@ -34,26 +34,26 @@ _encode, _decode = msgspec.json.encode, msgspec.json.decode
 
 
 class Converters:
-    """Calls converters. Threads: any; it has no state."""
+    """Calls webhooks and functions to convert objects. Threads: any, because it has no state."""
 
     def __init__(self, functions: Mapping[str, ConvertFunction]) -> None:
-        """Args: functions maps a definition's name to the function that replaces its webhook."""
+        """Args: functions maps definitions' names to the functions that replace their webhooks."""
         self._functions = functions
 
     def target(self, state: State, needed: ConversionNeededError) -> Target | None:
         """
-        Return the webhook to send the request to, or None if a function does the conversion.
+        Return the webhook that performs the conversion, or None if a function performs it.
 
-        Locks: the engine's lock is held.
+        Locks: the caller holds the engine's lock.
         """
         name = needed.conversion.name
         return None if name in self._functions else _target(state, needed.conversion.webhook["clientConfig"])
 
     def answers(self, needed: ConversionNeededError, target: Target | None) -> Answers:
         """
-        Return the results of converting the objects, in batches.
+        Convert the objects in batches, and return the results.
 
-        Blocks: until the converter has answered. Locks: none may be held.
+        Blocks: until the webhook or function has answered. Locks: the caller must not hold any.
         """
         found: Answers = {}
         objects = [unversioned(obj) for obj in needed.objects]
@@ -67,7 +67,7 @@ class Converters:
     def _converted(
         self, needed: ConversionNeededError, target: Target | None, objects: list[Object]
     ) -> list[Object | str]:
-        """Return each object in the wanted version, or the reason why its conversion failed."""
+        """Return, for each object, the object in the wanted version or the reason why conversion failed."""
         api_version = needed.api_version
         try:
             converted = self._asked(needed, target, objects)
@@ -76,8 +76,7 @@ class Converters:
         except ReviewError as error:
             if len(objects) == 1:
                 return [f"{webhook_of(objects[0])} {error}"]
-            # This finds the object that causes the error, because a kube-apiserver converts each object
-            # separately.
+            # Convert the objects separately, as a kube-apiserver does, to find those that cause the error.
             return [answer for obj in objects for answer in self._converted(needed, target, [obj])]
         return [
             conversion_review.problem_of(obj, answer, api_version) or answer
@@ -101,7 +100,7 @@ class Converters:
 
     @staticmethod
     def _called(function: ConvertFunction, objects: list[Object], api_version: str) -> list[Any]:
-        """Return the result of a function, which gets a copy of the objects and may change it."""
+        """Return a function's result. The function receives a copy of the objects, which it can modify."""
         try:
             given = function(_decode(_encode(objects)), api_version)
             converted: list[Any] = _decode(_encode(list(given)))
@@ -125,7 +124,7 @@ def _target(state: State, client: Mapping[str, Any]) -> Target:
 
 
 def _address(service: Object | None, name: str, port: int) -> tuple[str, tuple[str, int]]:
-    """Return the reason why a Service has no address ("" if it has one), and the address."""
+    """Return an error message, which is "" if the Service has an address, and the address."""
     if service is None:
         return f'service "{name}" not found', _NOWHERE
     spec, annotations = service["spec"], service["metadata"].get("annotations") or {}

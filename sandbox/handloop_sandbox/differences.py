@@ -1,7 +1,7 @@
 """
-Where a sandbox answers differently from a kube-apiserver with its controllers: the whole list, reviewed.
+The complete list of differences between a sandbox and a kube-apiserver with its controllers.
 
-`sandbox --help` and sandbox/docs/sandbox.md print this list. The replay of recorded answers checks it.
+`sandbox --help` and sandbox/docs/sandbox.md print this list. A test replays recorded answers to check it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 
 class Difference(NamedTuple):
-    """One difference, and the ids of the recorded answers that show it."""
+    """One difference, and the ids of the recorded answers in which it appears."""
 
     text: str
     answers: tuple[str, ...] = ()
@@ -35,8 +35,8 @@ DIFFERENCES: Final = (
         ("wl-pod-ready", "wl-pod-delete", "wl-pdb-pod-ready"),
     ),
     Difference(
-        "When a forbidden change of a pod, a claim or a volume is refused, the message contains a diff of "
-        "JSON instead of Go structures. Messages also quote a Job's template as JSON.",
+        "Messages about forbidden changes to a pod, claim or volume contain a diff of JSON instead of Go "
+        "structures. Messages also quote a Job's template as JSON.",
         ("wl-pod-immutable-422",),
     ),
     Difference(
@@ -85,7 +85,7 @@ DIFFERENCES: Final = (
     ),
     Difference(
         "A conversion webhook receives up to 500 objects per call, without their resourceVersion. While it "
-        "is down, lists are refused even at version 0, without the usual delay of 3 seconds, and the garbage "
+        "is down, lists are refused immediately (not after 3 seconds), even at version 0. The garbage "
         "collector still observes changes in API versions that it cannot list."
     ),
     Difference("A CRD is established even if its caBundle is not a certificate (InvalidCABundle)."),
@@ -106,7 +106,7 @@ DIFFERENCES: Final = (
 
 
 def bullets(indent: str = "", width: int = 112) -> str:
-    """Return the list as text: one or more lines for each entry, of at most width characters each."""
+    """Return the list as text. Each entry is wrapped at width characters."""
     lines = TextWrapper(
         width=width,
         initial_indent=f"{indent}- ",

@@ -1,16 +1,16 @@
 """
-The sandbox as one machine: state, API, controllers and open watches behind one lock.
+The sandbox's engine: the state, the API, the controllers and the open watches, guarded by one lock.
 
 handle() answers a request: `_handle` authenticates the sender, applies faults, calls `api.handle` and commits
-the result. tick() steps the controllers, whose writes are committed the same way (`_apply`). `_commit` is the
-only place where the state changes, except for rewind() and the bootstrap. take() and take_due() return the
-lines of open watches.
+the changes. tick() runs the controllers, whose writes are committed the same way (`_apply`). Only `_commit`
+changes the state, except for rewind() and the bootstrap. take() and take_due() return the lines of open
+watches.
 
-Custom objects may have to be converted by a webhook, which is never called with the lock held. A request that
-needs this becomes Work: finish() calls the webhook, and repeats the request from the start until no
-conversion is missing. Watches and controllers leave Work for settle().
+Some custom objects must be converted by a webhook, which is never called with the lock held. A request that
+needs a conversion becomes Work: finish() calls the webhook, and repeats the request from the start until no
+conversion is missing. Watches and controllers leave their Work for settle().
 
-The driver (the HTTP server's loop, or a test) calls tick() after a commit and at next_wake(). Requests may
+The driver (the HTTP server's loop, or a test) calls tick() after each commit and at next_wake(). Requests can
 come from any thread.
 """
 
@@ -71,25 +71,25 @@ log = logging.getLogger("sandbox")
 ADMIN: Final = User("sandbox-admin", ("system:masters", "system:authenticated"))
 DEFAULT_BOOKMARK_SECONDS: Final = 10.0
 COMPACTION_SECONDS: Final = 300.0
-"""The interval of compactions, as on a real server. Each one forgets the versions before the previous one."""
+"""Seconds between compactions, as on a real server. Each removes the versions before the previous one."""
 
 
 _CHANGED: Final = failure(409, "Conflict", "the object has been modified")
 
 
 Recorder = Callable[[str, Sequence[Change]], object]
-"""Called with the name of a user or controller and its changes; the result is ignored."""
+"""Called with the name of a user or controller and the changes that it made. The result is ignored."""
 
 
 class Stream(NamedTuple):
-    """The answer to a watch: 200 with these headers, then the lines that take() returns."""
+    """The answer to a watch request: status 200, these headers, and then the lines that take() returns."""
 
     headers: Headers
     watcher: WatchOutput
 
 
 class _Handled(NamedTuple):
-    """The result of a request. If failure is set, it is raised in place of the answer."""
+    """The result of a request. If failure is set, it is raised, and the answer is not returned."""
 
     answer: Response | Stream
     changed: bool = False
@@ -101,8 +101,8 @@ class Engine:
     Answers requests one at a time.
 
     State: the store, the catalog derived from its definitions, the controllers' queues, the open watches, and
-    the work that waits for settle(). All of it is accessed only with the lock held.
-    Threads: any. Listeners are called without the lock, after a commit and when faults change.
+    the work left for settle(). _lock guards all of it.
+    Threads: any. Listeners are called without the lock, after each commit and when faults change.
     """
 
     def __init__(
@@ -121,9 +121,10 @@ class Engine:
         """
         Build the state of a new cluster.
 
-        Args: users are keyed by bearer token; if None, all clients are administrators. seed: None picks a
-        random one. tokens_in_paths: see handloop_sandbox.authenticator. sharded_list_and_watch is the feature
-        gate. conversions: see handloop_sandbox.server.
+        Args: users maps bearer tokens to users; None makes every client an administrator. seed is the seed
+        of all random values; None picks one. For tokens_in_paths, see handloop_sandbox.authenticator.
+        sharded_list_and_watch turns on the feature gate ShardedListAndWatch. For conversions, see
+        handloop_sandbox.server.
         """
         self.address = "127.0.0.1"
         self._clock = clock
@@ -133,8 +134,8 @@ class Engine:
         self._authenticator = Authenticator(users, everybody=ADMIN, tokens_in_paths=tokens_in_paths)
         self._bookmark_seconds = bookmark_seconds
         self._sharded_list_and_watch = sharded_list_and_watch
-        # Without controllers, there are no default accounts that pods could use. envtest turns off this
-        # admission, too.
+        # Without controllers, namespaces have no default service accounts for pods to use. Therefore, turn
+        # off this admission, as envtest does.
         self._account_admission = any(isinstance(entry, NamespaceController) for entry in controllers)
         self._lock = threading.Lock()
         self._listeners = Listeners()
@@ -168,15 +169,15 @@ class Engine:
         self._runner.start(self._store)
 
     def listen(self, listener: Callable[[], None]) -> None:
-        """Register listener, which is called after every change by any thread. It must be quick."""
+        """Register listener, which any thread can call after a change. It must return quickly."""
         self._listeners.add(listener)
 
     def record(self, recorder: Recorder) -> None:
-        """Register recorder, called for every change. Locks: the engine's lock is held during the calls."""
+        """Register recorder, which is called for every commit. Locks: called with the engine's lock held."""
         self._recorders.append(recorder)
 
     def listen_weakly(self, method: Callable[[], None]) -> None:
-        """Register a method as a listener until its object is collected, or until unlisten()."""
+        """Register a method as a listener until its object is garbage-collected or unlisten() is called."""
         self._listeners.add_weakly(method)
 
     def unlisten(self, listener: Callable[[], None]) -> None:
@@ -184,11 +185,11 @@ class Engine:
         self._listeners.remove(listener)
 
     def tell_listeners(self) -> None:
-        """Call every listener. Locks: none is held."""
+        """Call every listener. Locks: the caller holds none."""
         self._listeners.tell()
 
     def delay(self, request: Request) -> float:
-        """Return how many seconds a fault delays a request; call it once, before handle()."""
+        """Return how many seconds faults delay a request. Call this once, before handle()."""
         if not self.faults.active:
             return 0.0
         request = self._authenticator.unveiled(request)
@@ -202,14 +203,14 @@ class Engine:
         """
         Answer one request, and commit what it changes.
 
-        Raises: LostAnswerError, NoAnswerError if a fault withholds the answer. Blocks: while a webhook
+        Raises: LostAnswerError or NoAnswerError if a fault withholds the answer. Blocks: while a webhook
         converts.
         """
         begun = self.begin(request)
         return self.finish(begun) if isinstance(begun, Work) else begun
 
     def begin(self, request: Request) -> Response | Stream | Work[_Handled]:
-        """Like handle(), but without calling webhooks: a request that needs one becomes Work for finish()."""
+        """Answer a request as handle() does. If it needs a webhook, return Work for finish() instead."""
         request = self._authenticator.unveiled(request)
         if controls.concerns(request.path):
             return self._control(request)
@@ -218,16 +219,20 @@ class Engine:
         return handled if isinstance(handled, Work) else self._told(handled)
 
     def finish(self, work: Work[_Handled]) -> Response | Stream:
-        """Complete the Work of a request. Raises: like handle(). Blocks: while a webhook converts."""
+        """
+        Complete Work that begin() returned, and return the answer.
+
+        Raises: the same errors as handle(). Blocks: while a webhook converts.
+        """
         handled = self._conversions.complete(work)
         assert handled is not None
         return self._told(handled)
 
     def settle(self) -> bool:
         """
-        Get the conversions that watches, controllers and caches are waiting for, and complete their work.
+        Request the conversions that watches, controllers and caches need, and complete their work.
 
-        Returns: whether anything waited. Blocks: while webhooks convert.
+        Returns: whether any work was left. Blocks: while webhooks convert.
         """
         settled = self._conversions.settle()
         if settled:
@@ -250,17 +255,17 @@ class Engine:
 
     def tick(self, *, rounds: int | None = None) -> float | None:
         """
-        Step the controllers that are due.
+        Run the controllers that are due.
 
-        Args: rounds is the most rounds to run; None runs until no controller is due. Returns: the unix time
-        of the next tick, or None if none is due before the next change.
+        Args: rounds limits the number of rounds; None runs until no controller is due.
+        Returns: the unix time of the next tick, or None if nothing is due before the next change.
         """
         with self._lock:
             self._runner.run(lambda: self._view, self._clock.time(), self._apply, rounds=rounds)
             return self._next_wake()
 
     def take(self, watcher: WatchOutput) -> list[bytes]:
-        """Return the lines that a watch has to send now. Blocks: while a webhook converts."""
+        """Return the lines that a watch must send now. Blocks: while a webhook converts."""
         while True:
             with self._lock:
                 lines = self._take(watcher)
@@ -269,7 +274,7 @@ class Engine:
             self._conversions.complete(lines)
 
     def take_due(self, watchers: Iterable[WatchOutput]) -> list[tuple[WatchOutput, list[bytes]]]:
-        """Return the lines of the watches that are due. A watch that needs a webhook is left to settle()."""
+        """Return the lines of the watches that are due. Watches that need a webhook are left to settle()."""
         taken = []
         with self._lock:
             now = self._clock.time()
@@ -296,18 +301,18 @@ class Engine:
         return lines
 
     def due(self, watchers: Iterable[WatchOutput]) -> list[WatchOutput]:
-        """Return the watches for which take() has anything to do."""
+        """Return those of the watches for which take() has work to do."""
         with self._lock:
             now = self._clock.time()
             return [watcher for watcher in watchers if watcher.is_due(now)]
 
     def next_wake(self) -> float | None:
-        """Return the unix time of the next tick, or None if none is due before the next change."""
+        """Return the unix time of the next tick, or None if nothing is due before the next change."""
         with self._lock:
             return self._next_wake()
 
     def close(self, watcher: WatchOutput) -> None:
-        """Forget a watch whose client has left."""
+        """Close a watch whose client has disconnected."""
         with self._lock:
             watcher.close()
             self._watchers.pop(watcher, None)
@@ -318,21 +323,21 @@ class Engine:
         return self._clock
 
     def answer(self, request: Request) -> Response:
-        """handle() for a request that is not a watch. Raises: like handle()."""
+        """Answer a request that is not a watch. Raises: the same errors as handle()."""
         found = self.handle(request)
         assert isinstance(found, Response), f"{request.path} is a watch"
         return found
 
     def keep_as_start(self) -> None:
-        """Make reset() return to the objects that exist now."""
+        """Make reset() restore the objects that exist now."""
         with self._lock:
             self._start = self._store.snapshot()
 
     def reset(self) -> int:
         """
-        Restore the initial objects. Others are deleted immediately, whatever finalizers they have.
+        Restore the initial objects, and delete all others immediately, even if they have finalizers.
 
-        Versions keep rising, and watches see every change. Returns: the number of changes.
+        Resource versions continue to rise, and watches deliver every change. Returns: the number of changes.
         """
         with self._lock:
             changes = self._store.changes_to(self._start)
@@ -341,7 +346,7 @@ class Engine:
         return len(changes)
 
     def now(self) -> float:
-        """Unix time."""
+        """Return the unix time of the engine's clock."""
         return self._clock.time()
 
     def version(self) -> int:
@@ -349,30 +354,30 @@ class Engine:
         return self._store.resource_version  # a single number, read without the lock
 
     def apply_to_open_watches(self, injection: Injection) -> None:
-        """Offer an injection to every open watch, oldest first."""
+        """Apply an injected fault to each open watch that it matches, oldest first."""
         with self._lock:
             for watcher in self._watchers:
                 watcher.apply_to_open_watches(injection)
 
     def compact(self, resource_version: int | None = None) -> None:
-        """Forget versions before this one, as etcd's compaction does; None means before the newest."""
+        """Forget the versions before resource_version (default: the newest), as etcd's compaction does."""
         with self._lock:
             newest = self._store.resource_version
             self._store.compact(newest if resource_version is None else resource_version)
 
     def expire(self, group_resource: GroupResource | None = None) -> None:
-        """Forget the history that watches continue from, of one collection or of all."""
+        """Forget the history from which watches can resume, for one collection or for all."""
         with self._lock:
             self._store.expire(group_resource)
 
     def rewind(self, *, changes: int | None = None, resource_version: int | None = None) -> int:
         """
-        Go back by a number of changes, or to a version, as if a backup were restored. Every watch ends.
+        Undo a number of changes, or all after a version, as if a backup were restored. End every watch.
 
-        Returns: the newest version from now on. Raises: ValueError if that version has been forgotten.
+        Returns: the version that is now the newest. Raises: ValueError if it has been forgotten.
         """
         if (changes is None) == (resource_version is None):
-            raise ValueError("give either a number of changes or a resource version")
+            raise ValueError("specify either a number of changes or a resource version")
         with self._lock:
             newest = self._store.resource_version
             version = newest - changes if changes is not None else resource_version or 0
@@ -385,7 +390,7 @@ class Engine:
         return version
 
     def _control(self, request: Request) -> Response:
-        """Answer a request about the sandbox itself. Locks: none is held; callees take their own locks."""
+        """Answer a request about the sandbox itself. Locks: the caller holds none."""
         with self._lock:
             user = self._user(request)
         try:
@@ -438,7 +443,7 @@ class Engine:
         )
 
     def _answer(self, request: Request, user: User, outcome: Outcome) -> Response | Stream:
-        """Return the answer to a request that was carried out. A watch is opened here."""
+        """Return the answer to a request that was carried out. Open the watch if it is one."""
         response = outcome.response
         if isinstance(response, Response):
             self._counts.answered(request.method, response.status)
@@ -464,7 +469,7 @@ class Engine:
         )
 
     def _site(self, up_to: int | None = None) -> Site:
-        """Return the state that a request reads: the present one, or the one as of version up_to."""
+        """Return the state for a request to read: the present one, or the past one at version up_to."""
         state: State = self._store if up_to is None else PastState(self._store, up_to)
         return Site(state, self._catalog, self.address, self._metrics)
 
@@ -491,14 +496,14 @@ class Engine:
     def _write_later(
         self, index: int, controller: str, write: Write, base: Stored | None, context: Context
     ) -> None:
-        """Apply a write that had to wait. It is refused if its object has changed in the meantime."""
+        """Apply a write that waited for a webhook, or refuse it if its object has changed in the meantime."""
         is_same = self._base(write) is base
         refusal = self._write(controller, write, context) if is_same else _CHANGED
         if refusal is not None:
             self._runner.refused(index, write, refusal, context.now)
 
     def _fill_caches(self, resources: Iterable[ServedResource], items: Sequence[Stored]) -> None:
-        """Convert objects to these versions, which a kube-apiserver caches for lists and watches."""
+        """Convert objects to other versions ahead of time, as a kube-apiserver's watch caches do."""
         for resource in resources:
 
             def fill(_: Context, resource: ServedResource = resource) -> None:

@@ -1,10 +1,11 @@
 """
-The sandbox over HTTP: aiohttp in a separate thread, on loopback by default.
+The sandbox's HTTP server: aiohttp in a separate thread, on loopback by default.
 
-A request passes through `_answer` (host, path, body), `Engine.handle`, and `_sent`, which writes the answer.
-A watch stays in `_stream`, and passes write its lines. One pass (`_turn`) steps the controllers that are due,
-writes the lines of every open watch straight to the sockets, and sets the timer of the next pass. A commit
-schedules at most one pass, however many changes and watches there are, so no task wakes up for a watch event.
+A request passes through `_answer` (which reads the host, path and body), the engine, and `_sent`, which
+writes the answer. A watch stays in `_stream` until it ends. A pass (`_turn`) runs the controllers that are
+due, writes the lines of every open watch directly to its socket, and sets the timer of the next pass. A
+commit schedules at most one pass, however many changes and watches there are, so that no task has to wake up
+for each watch event.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ _MAX_LINE: Final = 64 * 1024
 _BLOCK_BYTES: Final = 256 * 1024
 _WHOLE_BYTES: Final = 1024 * 1024
 _BODY_SECONDS: Final = 60.0
-_HEAD_SECONDS: Final = 32.0  # since the start of the connection or the last answer
+_HEAD_SECONDS: Final = 32.0  # from the connection's start or its last answer
 _START_SECONDS: Final = 10.0
 _STOP_SECONDS: Final = 1.0
 _RETRY_SECONDS: Final = 1.0
@@ -57,12 +58,12 @@ _ROUNDS: Final = 5
 
 class HTTPServer:
     """
-    Serves an engine on a port, and drives it.
+    Serves an engine on a port, and runs the engine's controllers.
 
-    State: _pumps are the open watches, _held the requests that wait because of a fault, _connections the
-    sockets, and _timer the next pass; they belong to the loop's thread. _scheduled, under _lock, tells
-    whether a pass is already scheduled.
-    Threads: the owner calls start and stop, and any thread may call schedule; the rest runs on
+    State: _pumps maps open watches to their pumps, _held contains the requests that a fault delays,
+    _connections contains the sockets, and _timer starts the next pass. Only the loop's thread uses these.
+    _scheduled is true while a pass is scheduled to run soon; _lock guards it.
+    Threads: the owner calls start and stop. Any thread can call schedule. Everything else runs on the thread
     `sandbox-http`.
     """
 
@@ -74,7 +75,7 @@ class HTTPServer:
         address: BindAddress = BindAddress(),  # noqa: B008 - frozen
         tls: ssl.SSLContext | None = None,
     ) -> None:
-        """Args: address is where to listen. tls is None for plain HTTP."""
+        """Args: address is the IP address to listen on. tls is None for plain HTTP."""
         self._engine = engine
         self._clock = clock
         self._address = address
@@ -95,21 +96,21 @@ class HTTPServer:
 
     def start(self, port: int) -> int:
         """
-        Listen; port 0 picks a free one.
+        Listen on a port; 0 picks a free one.
 
-        Returns: the port. Raises: OSError if it is taken. Blocks: until requests are accepted.
+        Returns: the port. Raises: OSError if the port is taken. Blocks: until requests are accepted.
         """
         self._thread = threading.Thread(target=self._run, args=(port,), name="sandbox-http", daemon=True)
         self._thread.start()
         if not self._ready.wait(_START_SECONDS):
-            raise TimeoutError("the sandbox did not start to listen")
+            raise TimeoutError("the sandbox did not start to listen in time")
         if self._failure is not None:
             self._thread.join()
             raise self._failure
         return self._port
 
     def stop(self) -> None:
-        """End every watch, stop listening and join the thread. Blocks: at most a second or two."""
+        """End every watch, stop listening and join the thread. Blocks: for at most about two seconds."""
         loop, thread = self._loop, self._thread
         if loop is None or thread is None or not thread.is_alive():
             return
@@ -122,7 +123,7 @@ class HTTPServer:
             if self._scheduled or self._loop is None:
                 return
             self._scheduled = True
-            # Do this under the lock, because the loop closes only after it has taken this lock.
+            # Hold the lock for this call, because the loop cannot close without acquiring it.
             self._loop.call_soon_threadsafe(self._turn)
 
     def _run(self, port: int) -> None:
@@ -166,8 +167,8 @@ class HTTPServer:
             self._timer.cancel()
         for accepting in listener.sockets:
             asyncio.get_running_loop().remove_reader(accepting)
-        # Accepted sockets must become connections first, because after listener.close(), asyncio would forget
-        # them without closing them.
+        # Sockets that were just accepted must become connections first. Otherwise, asyncio would forget them
+        # in listener.close() and leave them open.
         await _rounds()
         listener.close()
         for pump in list(self._pumps.values()):
@@ -179,7 +180,7 @@ class HTTPServer:
         await _rounds()
         await self._connections.part(server)
         await server.shutdown(_STOP_SECONDS)
-        await _rounds()  # closed transports release their sockets in a later loop round
+        await _rounds()  # closed transports release their sockets in a later iteration
 
     def _request(
         self,
@@ -234,7 +235,7 @@ class HTTPServer:
         return await _sent(incoming, answer)
 
     def _close(self, answer: Response | Stream) -> None:
-        """Forget a watch whose client left before it began."""
+        """Close the watch whose client disconnected before it began."""
         if isinstance(answer, Stream):
             self._engine.close(answer.watcher)
 
@@ -269,7 +270,7 @@ class HTTPServer:
         return response
 
     def _turn(self) -> None:
-        """One pass: controllers that are due, then the lines of every watch, then the next timer."""
+        """Perform a pass: run the controllers, write the lines of every watch, and set the next timer."""
         with self._lock:
             self._scheduled = False
         wake = self._tick()
@@ -278,7 +279,7 @@ class HTTPServer:
             self._pumps[watcher].send(lines)
         if any(len(lines) >= BATCH for _, lines in taken):
             self.schedule()
-        if self._engine.is_waiting:  # the next pass follows when settle() is done
+        if self._engine.is_waiting:  # settle() schedules the next pass when it is done
             in_thread(self._engine.settle)
         if self._timer is not None:
             self._timer.cancel()
@@ -288,15 +289,15 @@ class HTTPServer:
                 self._set_timer(at)
 
     def _tick(self) -> float | None:
-        """Step the controllers; one that raises is retried later, and the server continues."""
+        """Run the controllers that are due. If one raises an error, log it and retry a second later."""
         try:
-            return self._engine.tick(rounds=1)  # so that requests are answered between two rounds
+            return self._engine.tick(rounds=1)  # so that requests are answered between rounds
         except Exception:
             log.exception("a controller of the sandbox failed")
             return self._clock.time() + _RETRY_SECONDS
 
     def _set_timer(self, wake: float) -> None:
-        """Schedule a pass at a unix time, unless an earlier one is scheduled."""
+        """Schedule a pass at a unix time, unless one is already scheduled for an earlier time."""
         if wake == inf:
             return
         loop = asyncio.get_running_loop()
@@ -310,14 +311,14 @@ class HTTPServer:
 
 @contextlib.asynccontextmanager
 async def _listening(response: web.StreamResponse, pump: WatchPump) -> AsyncIterator[None]:
-    """Answer the pings of a WebSocket, and finish the pump when its client says that it is leaving."""
+    """If the response is a WebSocket, answer its pings, and finish the pump when the client closes it."""
     if not isinstance(response, web.WebSocketResponse):
         yield
         return
 
     async def listen() -> None:
         async for _ in response:
-            pass  # clients send nothing else of interest
+            pass  # ignore whatever clients send
         pump.finish()
 
     listening = asyncio.ensure_future(listen())
@@ -329,10 +330,10 @@ async def _listening(response: web.StreamResponse, pump: WatchPump) -> AsyncIter
 
 
 def _headers(incoming: web.BaseRequest) -> dict[str, str]:
-    """Return the headers. If an Impersonate header is repeated, all its values are kept."""
+    """Return the headers by lower-case name. The values of a repeated Impersonate header are joined."""
     headers: dict[str, str] = {}
     for name, value in incoming.headers.items():
-        # Bytes that are not UTF-8 become U+FFFD, as in Go's answers, because an answer may quote the value.
+        # Answers can quote the value, so replace invalid UTF-8 bytes by U+FFFD, as Go does.
         key, text = name.lower(), value.encode(errors="surrogateescape").decode(errors="replace")
         several = key in headers and key.startswith("impersonate-")
         headers[key] = f"{headers[key]}\n{text}" if several else text
@@ -340,27 +341,27 @@ def _headers(incoming: web.BaseRequest) -> dict[str, str]:
 
 
 def _not_understood() -> web.Response:
-    """Return the answer to a path with invalid percent escapes, and to a truncated or malformed body."""
+    """Return the answer to a request with invalid percent escapes or a truncated or malformed body."""
     response = web.Response(status=400, text="400 Bad Request")
     response.force_close()
     return response
 
 
 async def _rounds() -> None:
-    """Let the loop run the callbacks that are ready, and those that become ready because of them."""
+    """Let the loop run the callbacks that are ready, and those that they schedule."""
     for _ in range(_ROUNDS):
         await asyncio.sleep(0)
 
 
 def _broken(incoming: web.BaseRequest) -> web.Response:
-    """Return the handler's result after its connection was broken. Nobody reads this result."""
+    """Break the connection, and return an empty response, because aiohttp requires one."""
     if incoming.transport is not None:
         break_connection(incoming.transport, reset=True)
     return web.Response()
 
 
 async def _sent(incoming: web.BaseRequest, response: Response) -> web.StreamResponse:
-    """Send an answer. A long one is sent as fast as the client reads it, while other requests run."""
+    """Send an answer. A long answer is sent in blocks, so that other requests run in the meantime."""
     if incoming.method == "HEAD" or response.size <= _WHOLE_BYTES:
         return _whole(response)
     answer = web.StreamResponse(status=response.status, headers=response.headers)

@@ -1,4 +1,4 @@
-"""The kubeconfig of a sandbox: a separate file, never the user's."""
+"""Writes a sandbox's kubeconfig, which is a separate file, not the user's own kubeconfig."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ def kubeconfig(url: str, token: str, *, certificate: bytes = b"") -> str:
     """
     Return the text of a kubeconfig whose only context is `sandbox`.
 
-    Over plain HTTP, the URL contains the token, because kubectl would not send it in a header. The file turns
-    off verification, because the JavaScript client would not send anything otherwise. Args: token is "" for
-    no credentials. certificate is the authority to trust, as PEM.
+    Over plain HTTP, the URL contains the token, because kubectl would not send it in a header. The kubeconfig
+    also turns off TLS verification, because the JavaScript client refuses plain HTTP otherwise.
+
+    Args: token is "" for no credentials. certificate is the PEM text of the authority to trust.
     """
     user: dict[str, Any] = {"token": token} if token else {}
     plain = url.startswith("http://")
@@ -44,13 +45,13 @@ def kubeconfig(url: str, token: str, *, certificate: bytes = b"") -> str:
 
 def write(path: Path, text: str) -> Path:
     """
-    Write a kubeconfig atomically, so that only its owner can read it.
+    Write a kubeconfig atomically. Only its owner can read the file.
 
-    Returns: the absolute path. Raises: OSError.
+    Returns: the absolute path. Raises: OSError if the file cannot be written.
     """
     path = path.absolute()
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    # mkstemp creates the file with mode 0600. The rename is atomic, so nobody sees half a file.
+    # mkstemp creates the file with mode 0600. Renaming it is atomic, so readers never see half a file.
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:

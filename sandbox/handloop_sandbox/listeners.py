@@ -1,4 +1,4 @@
-"""The functions to call after a change."""
+"""Registers listeners, functions to call after a change."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ Listener = Callable[[], None]
 
 class Listeners:
     """
-    Listeners in the order in which they were added.
+    The registered listeners, in the order in which they were added.
 
-    State: _found, guarded by _lock, holds one function per listener. The function returns the listener, or
-    None once the listener has been collected.
+    State: for each listener, _found holds a function that returns the listener, or None once it has been
+    garbage-collected. _lock guards _found.
     Threads: any.
     """
 
@@ -31,7 +31,7 @@ class Listeners:
         self._add(lambda: listener)
 
     def add_weakly(self, listener: Listener) -> None:
-        """Call a method until its object is collected."""
+        """Call a method from now on, until its object is garbage-collected."""
         assert isinstance(listener, MethodType)
         self._add(WeakMethod(listener))
 
@@ -41,7 +41,7 @@ class Listeners:
             self._found = [found for found in self._found if found() not in (None, listener)]
 
     def tell(self) -> None:
-        """Call every listener. Locks: none is held."""
+        """Call every listener. Locks: the caller holds none."""
         for listener in self._living():
             listener()
 
@@ -52,5 +52,5 @@ class Listeners:
 
     def _add(self, found: Callable[[], Listener | None]) -> None:
         with self._lock:
-            # Collected listeners are dropped here so that their number stays bounded.
+            # Also drop the entries of collected listeners, so that the list does not grow without bound.
             self._found = [*(one for one in self._found if one() is not None), found]

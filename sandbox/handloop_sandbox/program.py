@@ -1,7 +1,7 @@
 """
-The sandbox as a separate program, and the parts of it that handloop's command line uses.
+The sandbox's command-line program, and the names that handloop's command line uses.
 
-handloop imports nothing from the sandbox, but finds this module through the entry point `sandbox`.
+handloop does not import the sandbox's package. It loads this module through the entry point `sandbox`.
 """
 
 from __future__ import annotations
@@ -29,18 +29,17 @@ __all__ = ("LIMITS", "NoCertificateError", "Sandbox", "bullets", "main")
 LIMITS: Final = """\
 The sandbox keeps everything in memory and runs no containers: pods are simulated.
 """
-_COMPARE: Final = "`compare --help` tells how to compare its answers about your files with another server's."
+_COMPARE: Final = "To compare its answers about your files with another server's, see `compare --help`."
 _ANSWER_SECONDS: Final = 2.0
-"""The time within which a server on this machine must answer."""
+"""How long to wait for an answer from a server on this machine."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """
-    Serve until SIGINT or SIGTERM or, if the first argument is `compare`, compare the sandbox with another
-    server.
+    Run a sandbox until SIGINT or SIGTERM; with `compare` as the first argument, run the comparison instead.
 
-    Args: arguments: None means those of the process.
-    Returns: the exit code. Raises: argparse's SystemExit after help or a message about bad arguments.
+    Args: arguments are the command-line arguments; None means those of the process.
+    Returns: the exit code. Raises: SystemExit after --help and for invalid arguments.
     """
     words = sys.argv[1:] if arguments is None else list(arguments)
     if words[:1] == ["compare"]:
@@ -64,7 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _serve(given: argparse.Namespace, path: Path, stop: threading.Event) -> None:
-    """Serve until stop is set. A kubeconfig exists at path during that time."""
+    """Run a sandbox until stop is set. During that time, its kubeconfig is at path."""
     with Sandbox(
         port=given.port,
         speed=given.speed,
@@ -82,7 +81,7 @@ def _serve(given: argparse.Namespace, path: Path, stop: threading.Event) -> None
 
 
 def _next_steps(path: Path, *, bare: bool) -> str:
-    """Return the text that tells what to type next."""
+    """Return the text about what to type in another terminal."""
     suites = (
         "  export USE_EXISTING_CLUSTER=true   (for suites that are written for envtest)\n" if bare else ""
     )
@@ -95,14 +94,14 @@ def _failed(message: str) -> int:
 
 
 def _say(text: str) -> None:
-    # A supervisor may start the process without stderr, or may close stderr later.
+    # A supervisor can start the process without stderr, or close stderr later.
     with suppress(AttributeError, OSError, ValueError):
         sys.stderr.write(text)
         sys.stderr.flush()
 
 
 def _leads_to_a_server(path: Path) -> bool:
-    """Return whether another server answers at the kubeconfig's address, in which case the file must stay."""
+    """Return whether a running server uses the kubeconfig. If so, it must not be overwritten."""
     try:
         document = yaml.safe_load(path.read_text(encoding="utf-8"))
         url = document["clusters"][0]["cluster"]["server"]
@@ -126,12 +125,19 @@ def parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     add = parser.add_argument
-    add("--bare", action="store_true", help="no controllers, as in envtest: nothing changes by itself")
-    add("--kubeconfig", default=".sandbox/kubeconfig", metavar="PATH", help="where its kubeconfig is written")
-    add("--port", type=int, default=0, metavar="N", help="0 picks a free one")
-    add("--address", default="127.0.0.1", metavar="IP", help="any but loopback opens it to the network")
-    add("--speed", type=float, default=1.0, metavar="X", help="how many times faster than nominal pods are")
-    add("--tls", action="store_true", help="serve over TLS, with a certificate of its own in the kubeconfig")
+    add("--bare", action="store_true", help="run no controllers, as in envtest: nothing changes by itself")
+    add("--kubeconfig", default=".sandbox/kubeconfig", metavar="PATH", help="the kubeconfig file to write")
+    add("--port", type=int, default=0, metavar="N", help="port to listen on; 0 picks a free one")
+    add(
+        "--address",
+        default="127.0.0.1",
+        metavar="IP",
+        help="address to listen on; unless it is loopback, other machines can connect",
+    )
+    add("--speed", type=float, default=1.0, metavar="X", help="run pods this many times faster than normal")
+    add(
+        "--tls", action="store_true", help="serve over TLS, with a new certificate that the kubeconfig trusts"
+    )
     gate = "--sharded-list-and-watch"
-    add(gate, action="store_true", help="obey shardSelector, as behind the gate ShardedListAndWatch")
+    add(gate, action="store_true", help="turn on the feature gate ShardedListAndWatch (shardSelector)")
     return parser

@@ -1,4 +1,4 @@
-"""A few metrics of the sandbox, under the names that a real API server uses."""
+"""The sandbox's metrics, with the names that a real API server uses."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _METHODS: Final = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "O
 
 
 class RequestCounts:
-    """Counts the answered requests by method and status. All unknown methods share one count."""
+    """Counts answered requests by method and status. Unknown methods are counted together as `other`."""
 
     def __init__(self) -> None:
         self._counts: Counter[tuple[str, int]] = Counter()
@@ -21,7 +21,7 @@ class RequestCounts:
         self._counts[method if method in _METHODS else "other", code] += 1
 
     def lines(self) -> list[str]:
-        """One sample for each method and status."""
+        """Return one sample for each method and status."""
         return [
             f'apiserver_request_total{{code="{code}",verb="{method}"}} {count}'
             for (method, code), count in sorted(self._counts.items())

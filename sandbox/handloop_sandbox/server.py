@@ -1,9 +1,9 @@
 """
-The sandbox as programs use it: start it, talk to it, stop it.
+The sandbox's interface for programs: start it, send requests, stop it.
 
-A started sandbox listens on a port, on loopback by default, and follows the clock on a separate thread. A
-sandbox that was not started answers through its in-process transport. Its controllers run only when something
-is written or tick() is called, which makes a simulation deterministic.
+A started sandbox listens on a port, on loopback by default, and its controllers run on a separate thread. A
+sandbox that has not been started answers through its in-process transport. In this case, its controllers run
+only after a write or when tick() is called, which makes simulations deterministic.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ class Sandbox:
     """
     An API server in this process.
 
-    Fields: conversions holds the functions given to the constructor. A function added later applies to
-    definitions created after that.
-    Threads: start, stop and the properties belong to the owner. Any thread may use a transport.
+    Fields: conversions maps definitions' names to conversion functions. A function that is added later
+    applies to definitions that are created afterwards.
+    Threads: only the owner uses start, stop and the properties. Any thread can use a transport.
     """
 
     def __init__(
@@ -65,27 +65,28 @@ class Sandbox:
         conversions: Mapping[str, ConvertFunction] | None = None,
     ) -> None:
         """
-        Build a cluster; nothing listens yet.
+        Build a cluster, without listening on a port.
 
-        Args: port: 0 picks any free one. token: None picks a random one; with "", no token is needed. users
-        are additional users, keyed by token. speed is the factor by which pods and controllers work faster
-        than nominal. seed: None picks a random one. controllers: None means the default ones. address is the
-        IP address to listen on. tls creates a certificate whose authority is in the kubeconfig; the token is
-        then accepted only in the Authorization header. sharded_list_and_watch is the feature gate
-        ShardedListAndWatch; without it, shardSelector has no effect. hold_jobs tells whether the pods of Jobs
-        end only if an annotation says so. conversions are functions that replace the conversion webhooks of
-        definitions, keyed by the definition's name (`sites.web.example.com`). They take objects and the
-        wanted apiVersion, and return the objects in that version. Raising an exception stands for a failing
-        webhook.
-        Raises: ValueError for an invalid address, or if other machines can reach it and there is no token.
-        NoCertificateError if tls needs a missing package.
+        Args: port is the port for start(); 0 picks a free one. token is the administrator's token; None picks
+        a random one, and with "" requests need no token. users maps further tokens to users. speed is the
+        factor by which pods and controllers are accelerated. seed is the seed of all random values; None
+        picks one. controllers are the simulated controllers; None means the default ones. address is the IP
+        address to listen on. tls turns on TLS, with a new certificate whose authority is in the kubeconfig;
+        then, the token is accepted only in the Authorization header. sharded_list_and_watch turns on the
+        feature gate ShardedListAndWatch; without it, shardSelector has no effect. With hold_jobs, the pods of
+        Jobs end only if an annotation says so. conversions maps definitions' names (`sites.web.example.com`)
+        to functions that replace the conversion webhooks. Each function takes objects and the wanted
+        apiVersion, and returns the objects in that version. A function that raises an exception acts like a
+        failing webhook.
+        Raises: ValueError if the address is invalid, or if it is reachable from other machines but requests
+        need no token. NoCertificateError if tls is set and the cryptography package is missing.
         """
         self.token = secrets.token_urlsafe(24) if token is None else token
         self.conversions = dict(conversions or {})
         self._port = port
         self._address = BindAddress(address)
         if not self._address.is_loopback and not self.token:
-            raise ValueError(f"a sandbox on {address} needs a token: other machines can reach it")
+            raise ValueError(f"a sandbox on {address} needs a token, because other machines can reach it")
         self._certificate = certify(self._address.certified_names()) if tls else None
         self._clock = clock or SettableClock()
         tokens = {self.token: ADMIN, **(users or {})} if self.token else None
@@ -113,7 +114,7 @@ class Sandbox:
 
     @property
     def certificate(self) -> bytes:
-        """The authority to trust, as PEM; b"" without TLS."""
+        """The PEM text of the authority for clients to trust, or b"" without TLS."""
         return self._certificate.authority if self._certificate else b""
 
     @property
@@ -128,12 +129,12 @@ class Sandbox:
 
     @property
     def url(self) -> str:
-        """`http://127.0.0.1:PORT` (or https), or "" while the sandbox does not listen."""
+        """The URL, such as `http://127.0.0.1:PORT`, or "" while the sandbox does not listen."""
         return self._url
 
     def start(self) -> str:
         """
-        Listen, and run controllers by the clock.
+        Listen on the port, and run the controllers in a separate thread.
 
         Returns: the URL. Raises: OSError if the port is taken. Blocks: until requests are accepted.
         """
@@ -144,13 +145,13 @@ class Sandbox:
         self.engine.address = f"{self._address.host}:{port}"
         self._url = f"{'https' if tls else 'http'}://{self.engine.address}"
         if not self._address.is_loopback:
-            log.warning("the sandbox listens on %s: others can reach it", self._address.text)
+            log.warning("the sandbox listens on %s: other machines can reach it", self._address.text)
             if tls is None:
-                log.warning("its token is sent unencrypted over the network; use TLS")
+                log.warning("the sandbox's token is sent unencrypted over the network. Use TLS to protect it")
         return self._url
 
     def stop(self) -> None:
-        """End every watch and stop listening. The objects stay. Blocks: until the thread has ended."""
+        """End every watch and stop listening. Keep the objects. Blocks: until the thread has ended."""
         http, self._http = self._http, None
         if http is not None:
             http.stop()
@@ -167,9 +168,9 @@ class Sandbox:
 
     def tick(self) -> float | None:
         """
-        Step the controllers that are due, and make the conversions that something is waiting for.
+        Run the controllers that are due, and request the conversions that watches and controllers need.
 
-        Returns: the unix time of the next step, or None if none is due before the next change.
+        Returns: the unix time at which to call tick() again, or None if nothing is due before a change.
         """
         wake = self.engine.tick()
         while self.engine.settle():
@@ -181,11 +182,11 @@ class Sandbox:
         return kubeconfig.kubeconfig(self._url, self.token, certificate=self.certificate)
 
     def write_kubeconfig(self, path: Path = kubeconfig.DEFAULT_PATH) -> Path:
-        """Write the kubeconfig atomically, with mode 0600. Returns: its absolute path."""
+        """Write the kubeconfig atomically, with mode 0600. Returns: the file's absolute path."""
         return kubeconfig.write(path, self.kubeconfig_text())
 
     def remove_kubeconfig(self, path: Path) -> None:
-        """Remove the file that write_kubeconfig() wrote, unless another sandbox has replaced it."""
+        """Remove the file that write_kubeconfig() wrote, unless it has been replaced."""
         if path.exists() and path.read_text(encoding="utf-8") == self.kubeconfig_text():
             path.unlink()
 
@@ -199,10 +200,11 @@ class Sandbox:
         **options: Any,
     ) -> InProcessTransport:
         """
-        Return a client transport without sockets.
+        Return a client transport that does not use sockets.
 
-        Args: token: None means the administrator's. closed, silent and broken create the exceptions that it
-        raises; the other options are those of InProcessTransport.
+        Args: token is the bearer token to send; None means the administrator's. closed, silent and broken
+        create the exceptions that the transport raises. For these and the other options, see
+        InProcessTransport.
         """
         chosen = self.token if token is None else token
         return InProcessTransport(
@@ -216,7 +218,7 @@ class Sandbox:
         )
 
     def _changed(self) -> None:
-        """After a change, wake the loop or, if there is none, step the controllers here."""
+        """Schedule a pass of the server's loop after a change. Without a loop, run the controllers here."""
         http = self._http
         if http is not None:
             http.schedule()

@@ -1,7 +1,7 @@
 """
-The writes of simulated controllers.
+Carries out the writes of simulated controllers.
 
-They carry objects instead of bytes, and pass through the same code as a client's requests.
+These writes contain objects instead of bytes, but otherwise use the same code as clients' requests.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from handloop_sandbox.wire.negotiate import PLAIN
 from handloop_sandbox.wire.options import DeleteOptions, WriteOptions
 from handloop_sandbox.wire.status import Status, StatusError, bad_request, not_found, resource_not_found
 
-_SERVER = "kube-apiserver"  # removes a definition's objects in their storage version
+_SERVER = "kube-apiserver"  # writes custom objects in their storage version, to delete them with their CRD
 _VERBS = {"create": "create", "update": "update", "delete": "delete"}
 
 
 class Done(NamedTuple):
-    """The changes of a write, or the Status that refuses it."""
+    """The result of a write: its changes, or the Status with which it was refused."""
 
     changes: tuple[Change, ...] = ()
     refusal: Status | None = None
 
 
 def carry_out(site: Site, write: Write, manager: str, context: Context) -> Done:
-    """Carry out a controller's write; manager is its field manager."""
+    """Carry out a controller's write. Args: manager is the controller's field manager."""
     try:
         call = _call(site, write, manager, context)
         _carry_out(call, write, WriteOptions(field_manager=manager))
@@ -81,7 +81,7 @@ def _carry_out(call: Call, write: Write, options: WriteOptions) -> None:
 
 
 def _decoded(call: Call, obj: Object | None) -> Object:
-    """Return the object as if decoded from a request. Parts that come from the store are already decoded."""
+    """Decode an object as if from a request. Parts that come from the store are already decoded."""
     obj, stored = obj or {}, call.stored()
     if stored and obj.get("apiVersion") != call.resource.api_version and call.resource.conversion is not None:
         obj = {**served_object(call.resource, stored), "metadata": obj["metadata"]}  # they change only that

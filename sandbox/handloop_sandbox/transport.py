@@ -1,8 +1,8 @@
 """
-The sandbox without sockets: a Transport of the client package, answered in the calling thread.
+A client transport without sockets, which answers requests in the calling thread.
 
-The types match the client's structurally, because this package does not import the client. A caller that
-needs the client's exceptions passes functions that create them.
+It implements the client package's Transport protocol, but does not import that package. To raise the client's
+exceptions, a caller passes functions that create them.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ _LONGEST_WAIT_SECONDS: Final = 1.0
 
 
 class StreamClosedError(Exception):
-    """A stream was read after close(), or closed during a read."""
+    """Raised when a stream is read after close(), or is closed during a read."""
 
 
 class SilenceError(Exception):
-    """A request or a stream received nothing for longer than its timeout."""
+    """Raised when a request or stream has received no data for longer than its timeout."""
 
 
 class BrokenConnectionError(Exception):
-    """The connection was cut. The request may have been carried out or not."""
+    """Raised when a fault breaks the connection. The request may or may not have been carried out."""
 
 
 class Fields(Mapping[str, str]):
-    """Header fields; names are compared without case."""
+    """Header fields with case-insensitive names."""
 
     def __init__(self, items: Iterable[tuple[str, str]]) -> None:
         self._fields = {name.lower(): value for name, value in items}
@@ -53,7 +53,7 @@ class Fields(Mapping[str, str]):
 
 
 class WholeAnswer(NamedTuple):
-    """A complete answer."""
+    """A complete answer to a request."""
 
     status: int
     headers: Mapping[str, str]
@@ -62,11 +62,12 @@ class WholeAnswer(NamedTuple):
 
 class InProcessTransport:
     """
-    Carries requests to an engine in the calling thread.
+    Passes requests to an engine in the calling thread.
 
-    State: _waiting holds, by watch, the condition that wakes each sleeping reader; _commits counts the
-    changes that they may have missed. Both are under the lock that all the conditions share.
-    Threads: any. A reader of a stream sleeps until its watch has something to do or a deadline wakes it.
+    State: _waiting maps the watch of each sleeping reader to the condition that wakes the reader. _commits
+    counts changes, so that a reader can detect one that precedes its sleep. _lock guards both; all conditions
+    share it.
+    Threads: any. The reader of a stream sleeps until its watch has lines to send or a deadline has passed.
     """
 
     def __init__(
@@ -81,9 +82,9 @@ class InProcessTransport:
         longest_wait_seconds: float = _LONGEST_WAIT_SECONDS,
     ) -> None:
         """
-        Args: closed creates the exception for a closed stream, silent for a timeout, and broken for a
-        connection that a fault breaks. longest_wait_seconds is the longest that a reader sleeps, in real
-        time, because moving the clock does not wake it.
+        Args: closed, silent and broken create the exceptions to raise for a closed stream, a timeout and a
+        connection that a fault breaks. longest_wait_seconds limits how long a reader sleeps, in real time,
+        before it checks the clock again, because moving the clock does not wake it.
         """
         self._engine = engine
         self._clock = clock
@@ -96,11 +97,11 @@ class InProcessTransport:
         self._changed = threading.Condition(self._lock)
         self._commits = 0
         self._waiting: dict[WatchOutput, threading.Condition] = {}
-        # weakly, because most transports are never closed
+        # Listen weakly, because most transports are never closed.
         engine.listen_weakly(self.wake)
 
     def close(self) -> None:
-        """Stop listening for changes. Open streams then poll for them every second."""
+        """Stop listening for changes. Streams that are still open then poll for changes every second."""
         self._engine.unlisten(self.wake)
 
     def request(
@@ -115,10 +116,10 @@ class InProcessTransport:
         send_seconds: float = math.inf,  # noqa: ARG002 - here, sending takes no time
     ) -> WholeAnswer:
         """
-        Answer a request at once, unless a fault delays it. A watch is answered with its lines so far.
+        Answer a request. The answer to a watch contains only the lines that are available now.
 
         Raises: the exceptions that silent and broken create. Blocks: while a fault delays or withholds the
-        answer, at most timeout_seconds (30 if None) on the clock.
+        answer, for at most timeout_seconds (30 if None) on the sandbox's clock.
         """
         seconds = _REQUEST_SECONDS if timeout_seconds is None else timeout_seconds
         answer = self._handle(self._request(method, path, query, headers, body), seconds)
@@ -139,13 +140,13 @@ class InProcessTransport:
         headers: Mapping[str, str] | None = None,
         read_timeout_seconds: float | None = None,
     ) -> InProcessStream:
-        """Begin a request whose response is read in chunks."""
+        """Send a request, and return its answer as a stream to read in chunks."""
         answer = self._handle(self._request(method, path, query, headers, None), _REQUEST_SECONDS)
         seconds = _READ_SECONDS if read_timeout_seconds is None else read_timeout_seconds
         return InProcessStream(self, answer, seconds)
 
     def wake(self) -> None:
-        """Wake the readers whose watches have something to do. Threads: any."""
+        """Wake the readers whose watches have lines to send. Threads: any."""
         with self._changed:
             self._commits += 1
             self._changed.notify_all()
@@ -154,7 +155,7 @@ class InProcessTransport:
             self._wake(self._engine.due(waiting))
 
     def read(self, stream: InProcessStream, watcher: WatchOutput, seconds: float) -> bytes:
-        """Return the next lines of a watch, or b"" at its end; for InProcessStream."""
+        """Return the next lines of a watch, or b"" at its end. Called by InProcessStream."""
         until = self._clock.time() + seconds
         while True:
             with self._changed:
@@ -164,7 +165,7 @@ class InProcessTransport:
             if lines := self._engine.take(watcher):
                 return b"".join(lines)
             if watcher.broken:
-                raise self._broken("the connection was cut by a fault")
+                raise self._broken("a fault broke the connection")
             if watcher.ended:
                 return b""
             now = self._clock.time()
@@ -175,7 +176,7 @@ class InProcessTransport:
             self._wait(watcher, seen, at - now)
 
     def end(self, watcher: WatchOutput) -> None:
-        """Forget a watch; for InProcessStream."""
+        """Close a watch. Called by InProcessStream."""
         self._engine.close(watcher)
         self._wake([watcher])
 
@@ -187,7 +188,7 @@ class InProcessTransport:
                     self._waiting[watcher].notify_all()
 
     def _handle(self, request: Request, seconds: float) -> Response | Stream:
-        """Carry out a request, subject to the faults, in at most this many seconds on the clock."""
+        """Carry out a request and apply the faults. Time out after this many seconds on the clock."""
         delay = self._engine.delay(request)
         if delay:
             self._sleep(min(delay, seconds))
@@ -234,7 +235,7 @@ class InProcessTransport:
 
 
 class InProcessStream:
-    """A response that is read in chunks. One thread reads; any thread may close it."""
+    """An answer that is read in chunks. Threads: one thread reads it; any thread can close it."""
 
     def __init__(self, transport: InProcessTransport, answer: Response | Stream, seconds: float) -> None:
         self._transport = transport
@@ -252,9 +253,10 @@ class InProcessStream:
 
     def read_block(self) -> bytes:
         """
-        Return the next bytes, or b"" at a clean end.
+        Return the next bytes, or b"" at the end of the answer.
 
-        Raises: the exceptions that closed and silent create. Blocks: until there is at least one byte.
+        Raises: the exceptions that the transport's closed, silent and broken create. Blocks: until at least
+        one byte has arrived.
         """
         if self._watcher is None:
             block, self._rest = self._rest, b""
@@ -269,7 +271,7 @@ class InProcessStream:
         return b"".join(blocks)
 
     def close(self) -> None:
-        """Close the stream; a blocked reader raises at once."""
+        """Close the stream. A blocked reader raises the exception for a closed stream immediately."""
         self._closed.set()
         if self._watcher is not None:
             self._transport.end(self._watcher)

@@ -1,8 +1,8 @@
 """
-The form of the answer to a watch: chunks, plain lines for HTTP/1.0, or WebSocket messages.
+Chooses the form of the answer to a watch: HTTP chunks, unchunked lines (HTTP/1.0) or WebSocket messages.
 
 Follows: apiserver endpoints/handlers/watch.go (ServeHTTP, HandleWS) and golang.org/x/net/websocket, which
-requires an Origin and at most one protocol, and accepts any protocol.
+requires an Origin header, and accepts any subprotocol but not more than one.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from aiohttp.http import HttpVersion11
 from handloop_sandbox.requests.request import Headers
 
 Framing = Callable[[Sequence[bytes]], bytes]
-"""Return the bytes for a socket, for at least one line."""
+"""Takes one or more lines, and returns the bytes to write to the socket."""
 
 _TEXT_MESSAGE: Final = 0x81
 _CLOSE_SECONDS: Final = 1.0
@@ -26,32 +26,32 @@ _MEDIUM: Final = 1 << 16
 
 
 class WatchAnswer(NamedTuple):
-    """The unprepared response, and the function that frames its lines, or None if it is a refusal."""
+    """An unprepared response, and the function that frames its lines (None if the request is refused)."""
 
     response: web.StreamResponse
     framing: Framing | None
 
 
 def watch_answer(incoming: web.BaseRequest, headers: Headers) -> WatchAnswer:
-    """Return the answer to a watch request. Args: headers are used for plain HTTP only."""
+    """Return the answer to a watch request. Args: headers are not used for a WebSocket."""
     if _asks_for_websocket(incoming):
         return _websocket(incoming)
     response = web.StreamResponse(headers=headers)
     if incoming.version >= HttpVersion11:
         response.enable_chunked_encoding()
         return WatchAnswer(response, one_chunk)
-    response.force_close()  # the stream ends when the connection does
+    response.force_close()  # the end of the connection marks the end of the stream
     return WatchAnswer(response, b"".join)
 
 
 def one_chunk(lines: Sequence[bytes]) -> bytes:
-    """All lines as one chunk."""
+    """Return all lines as one chunk."""
     content = b"".join(lines)
     return b"%x\r\n%b\r\n" % (len(content), content)
 
 
 def messages(lines: Sequence[bytes]) -> bytes:
-    """Return each line as one WebSocket text message."""
+    """Return the lines as WebSocket text messages, one per line."""
     return b"".join(_head(len(line)) + line for line in lines)
 
 

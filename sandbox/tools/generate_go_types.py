@@ -1,14 +1,15 @@
 """
-Write go_types.json: the Go types behind a pod template, whose names depend on how Go prints it.
+Write go_types.json: the Go types that a pod template contains, needed to print a template as Go does.
 
     python -m tools.generate_go_types [--proto DIR]
 
-Source: the public Go modules k8s.io/api and apimachinery (`--proto`: the folder that holds them; default
-`$(go env GOMODCACHE)/k8s.io`).
+The types are read from the public Go modules k8s.io/api and apimachinery. `--proto` is the folder that
+contains them; the default is `$(go env GOMODCACHE)/k8s.io`.
 
-structs: by full name, [Go name, type, JSON name ("" = its members are those of the outer object)] in the
-order of declaration. named: the underlying type of a named one. A type is `*`, `[]` or `map[string]` before a
-full name or a type of the language.
+`structs` maps the full name of each struct to its members in the order of declaration: [Go name, type, JSON
+name]. The JSON name is "" if the member's own members appear in the outer object. `named` maps the full name
+of each other named type to its underlying type. A type is a full name or a built-in Go type, with the
+prefixes `*`, `[]` and `map[string]`.
 """
 
 from __future__ import annotations
@@ -30,21 +31,21 @@ _ALIASES: Final = {
     "types": "apimachinery.pkg.types",
 }
 _ELSEWHERE: Final = {"apimachinery.pkg.types.UID": "string"}
-"""Named types of packages without API types."""
+"""The underlying types of named types in packages without API types."""
 _PREFIX: Final = re.compile(r"(?:\*|\[\]|map\[[\w.]+\])")
 
 
 def main() -> None:
-    """Write the table to where the sandbox reads it."""
+    """Write the table to the folder from which the sandbox reads it."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--proto", type=Path, help="folder of the unpacked k8s.io modules")
+    parser.add_argument("--proto", type=Path, help="folder with the unpacked k8s.io modules")
     root = parser.parse_args().proto or go_modules()
     table = build(read_structs(root), {**read_named_types(root), **_ELSEWHERE})
     write(TABLES / "go_types.json", table)
 
 
 def build(structs: Structs, named: dict[str, str]) -> dict[str, dict[str, Any]]:
-    """Everything that can be reached from a pod template."""
+    """Return the table of all types that a pod template contains, directly or indirectly."""
     found: dict[str, Any] = {}
     behind: dict[str, str] = {}
     pending = [ROOT]
@@ -64,7 +65,7 @@ def _row(member: Member, owner: str) -> list[str]:
 
 
 def full_type(go_type: str, owner: str) -> str:
-    """A type as one of the owner's package writes it, with full names."""
+    """Return a type with its full name. Args: owner is a type in the package that refers to it."""
     bare = _bare(go_type)
     prefix = go_type.removesuffix(bare)
     if "." in bare:

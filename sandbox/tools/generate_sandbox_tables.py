@@ -1,19 +1,21 @@
 """
-Write kinds.json and messages.json: everything the sandbox knows about built-in kinds that a machine can
-look up.
+Write kinds.json and messages.json, the tables about built-in kinds that the sandbox reads.
 
     python -m tools.generate_sandbox_tables --kubeconfig K [--proto DIR]
 
-Sources: discovery, /openapi/v3 and empty Table answers of a real API server; the struct tags and
-generated.proto of the public Go modules k8s.io/api, apimachinery, apiextensions-apiserver and kube-aggregator
-(`--proto`: the folder that holds them; default `$(go env GOMODCACHE)/k8s.io`). Descriptions of fields are
-left out; those of Table columns are part of every Table.
+The data comes from a real API server (discovery, /openapi/v3 and empty Table answers), and from the struct
+tags and generated.proto files of the public Go modules k8s.io/api, apimachinery, apiextensions-apiserver and
+kube-aggregator. `--proto` is the folder that contains these modules; the default is
+`$(go env GOMODCACHE)/k8s.io`. Descriptions of fields are omitted. Descriptions of columns are included,
+because every Table contains them.
 
-kinds.json: `resources` (discovery order), `schemas` (OpenAPI by name without `io.k8s.`; `$ref` is such a
-name and may have siblings; `x-omit`, `x-shape`, `x-go` and `x-in` see structure.py), `columns` (per
-plural.group), `texts` (their descriptions).
-messages.json: `messages`, of each protobuf message field number -> JSON name; where its schema does not tell
-the rest, [JSON name ("" = inlined), type, label].
+kinds.json contains `resources` (in discovery order), `schemas` (OpenAPI schemas by name, without `io.k8s.`),
+`columns` (the Table columns of each group/version/plural) and `texts` (the columns' descriptions). In a
+schema, `$ref` is a schema's name and can have siblings; for `x-omit`, `x-shape`, `x-go` and `x-in`, see
+structure.py.
+messages.json contains `messages`, which maps each protobuf message's field numbers to JSON names. If the
+schema does not determine the field's type and label, the value is [JSON name, type, label] instead. The JSON
+name is "" for an inlined struct.
 """
 
 from __future__ import annotations
@@ -87,10 +89,10 @@ REF = "#/components/schemas/io.k8s."
 
 
 def main() -> None:
-    """Write both tables to where the sandbox reads them."""
+    """Write both tables to the folder from which the sandbox reads them."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--kubeconfig", required=True, help="of a real API server")
-    parser.add_argument("--proto", type=Path, help="folder of the unpacked k8s.io modules")
+    parser.add_argument("--kubeconfig", required=True, help="kubeconfig of a real API server")
+    parser.add_argument("--proto", type=Path, help="folder with the unpacked k8s.io modules")
     arguments = parser.parse_args()
     root = arguments.proto or go_modules()
     structs, messages = read_structs(root), read_messages(root)
@@ -102,14 +104,14 @@ def main() -> None:
 
 
 def go_modules() -> Path:
-    """Where `go` keeps the unpacked k8s.io modules."""
+    """Return the folder in which `go` stores the unpacked k8s.io modules."""
     command = ["go", "env", "GOMODCACHE"]
     found = subprocess.run(command, check=True, capture_output=True, text=True)  # noqa: S603
     return Path(found.stdout.strip()) / "k8s.io"
 
 
 def write(path: Path, table: Mapping[str, Any]) -> None:
-    """One entry a line, so that a difference between versions can be read."""
+    """Write a table as JSON with one entry per line, so that diffs are readable."""
     lines = []
     for key, value in table.items():
         entries = value.items() if isinstance(value, dict) else enumerate(value)
@@ -122,12 +124,12 @@ def write(path: Path, table: Mapping[str, Any]) -> None:
 
 
 def compact(value: Any) -> str:
-    """JSON without spaces."""
+    """Return a value as JSON without spaces."""
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
 def build_kinds(server: APIReader, structs: Structs, named: NamedTypes) -> tuple[dict[str, Any], set[str]]:
-    """The kinds table, and the names of the schemas that requests and answers start at."""
+    """Return the content of kinds.json, and the names of the schemas of requests and answers."""
     schemas: dict[str, Any] = {}
     roots: set[str] = set(ALWAYS_WANTED)
     resources = list(served(server))
@@ -144,7 +146,7 @@ def build_kinds(server: APIReader, structs: Structs, named: NamedTypes) -> tuple
 
 
 def served(server: APIReader) -> Iterable[dict[str, Any]]:
-    """The resources to serve, in discovery order, with what discovery says about them."""
+    """Yield the discovery information about each resource that the sandbox serves, in discovery order."""
     items = [*server.get_json("/api", DISCOVERY)["items"], *server.get_json("/apis", DISCOVERY)["items"]]
     for item in items:
         group = item["metadata"].get("name", "")
@@ -156,7 +158,7 @@ def served(server: APIReader) -> Iterable[dict[str, Any]]:
 
 
 def resource_entry(group: str, version: str, found: Mapping[str, Any]) -> dict[str, Any]:
-    """One resource as kinds.py reads it; what is empty is left out."""
+    """Return one resource in the form that kinds.py reads, without empty members."""
     entry = {
         "group": group,
         "version": version,
@@ -173,7 +175,7 @@ def resource_entry(group: str, version: str, found: Mapping[str, Any]) -> dict[s
 
 
 def subresource_entry(found: Mapping[str, Any]) -> dict[str, Any]:
-    """One subresource; group and version only where they are not the parent's."""
+    """Return one subresource. Its group and version are included only if they differ from the resource's."""
     kind = found["responseKind"]
     entry = {"name": found["subresource"], "kind": kind["kind"], "verbs": found["verbs"]}
     if kind.get("version"):
@@ -182,18 +184,18 @@ def subresource_entry(found: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def base_path(group: str, version: str) -> str:
-    """The path of a version of a group, or of the core group ""."""
+    """Return the path of an API version. The core group is ""."""
     return f"apis/{group}/{version}" if group else f"api/{version}"
 
 
 def kinds_of(schema: Mapping[str, Any]) -> Iterable[tuple[str, str, str]]:
-    """The (group, version, kind) a schema is for."""
+    """Yield each (group, version, kind) that a schema describes."""
     for gvk in schema.get("x-kubernetes-group-version-kind", ()):
         yield gvk["group"], gvk["version"], gvk["kind"]
 
 
 def attach_schemas(entry: dict[str, Any], by_kind: Mapping[tuple[str, str, str], str]) -> set[str]:
-    """Name the schemas of a resource and of its subresources in the entry; return them."""
+    """Store a resource's schema name in its entry. Return it with the schema names of the subresources."""
     group, version = entry["group"], entry["version"]
     entry["schema"] = by_kind[group, version, entry["kind"]].removeprefix("io.k8s.")
     names = {entry["schema"]}
@@ -211,7 +213,7 @@ def collect(
     structs: Structs,
     named: NamedTypes,
 ) -> None:
-    """Add the roots found in this document, and everything they refer to, to the schemas."""
+    """Add the document's root schemas, and all schemas to which they refer, to schemas."""
     pending = [name for name in roots if f"io.k8s.{name}" in document]
     while pending:
         name = pending.pop()
@@ -225,7 +227,11 @@ def collect(
 
 
 def strip(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """A schema without prose: allOf of one reference becomes the reference, zero defaults go."""
+    """
+    Return a schema without descriptions and without defaults that are zero values.
+
+    An `allOf` with one reference is replaced by the reference.
+    """
     kept: dict[str, Any] = {}
     for key, value in schema.items():
         match key:
@@ -247,7 +253,7 @@ def strip(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def references(schema: Any) -> Iterable[str]:
-    """Every schema name referred to below a node."""
+    """Yield the name of every schema to which a schema refers, at any depth."""
     if isinstance(schema, dict):
         for key, value in schema.items():
             if key == "$ref" and isinstance(value, str):
@@ -258,10 +264,10 @@ def references(schema: Any) -> Iterable[str]:
 
 def mark_members(schema: dict[str, Any], name: str, structs: Structs, named: NamedTypes) -> None:
     """
-    Say for each property what OpenAPI leaves out.
+    Add to each property the information that OpenAPI lacks.
 
-    That is what Go's encoder does with its zero value, where it is not simply left out, the name of its type
-    and that of the inlined struct which it is in.
+    This is how Go encodes its zero value (unless Go omits it), the name of its Go type, and the name of the
+    inlined struct that contains it.
     """
     members = {member.json: (names, member) for names, member in embedded_members(structs, name)}
     for key, child in schema.get("properties", {}).items():
@@ -278,14 +284,18 @@ def mark_members(schema: dict[str, Any], name: str, structs: Structs, named: Nam
 
 
 def struct_by_value(child: Mapping[str, Any], options: frozenset[str]) -> bool:
-    """Whether omitempty has no effect, because the member is a struct and not a pointer."""
+    """Return whether omitempty has no effect because the member is a struct, not a pointer."""
     return "$ref" in child and "omitzero" not in options and SHAPES.get(child["$ref"]) != "raw"
 
 
 def build_columns(
     server: APIReader, resources: Iterable[Mapping[str, Any]]
 ) -> tuple[dict[str, Any], list[str]]:
-    """Each listable resource's Table columns as [name, type, format, priority, index of the description]."""
+    """
+    Return the Table columns of each resource that can be listed, and the columns' descriptions.
+
+    A column is [name, type, format, priority, index of its description].
+    """
     columns: dict[str, Any] = {}
     texts: list[str] = []
     for entry in resources:
@@ -299,7 +309,7 @@ def build_columns(
 
 
 def column_row(column: Mapping[str, Any], texts: list[str]) -> list[Any]:
-    """One column; equal descriptions are kept once."""
+    """Return one column. Add its description to texts, unless texts already contains it."""
     if column["description"] not in texts:
         texts.append(column["description"])
     text = texts.index(column["description"])
@@ -309,7 +319,11 @@ def column_row(column: Mapping[str, Any], texts: list[str]) -> list[Any]:
 def build_messages(
     roots: Iterable[str], structs: Structs, messages: Messages, schemas: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The messages that the roots reach, without those of SHAPES, which protobuf.py reads by itself."""
+    """
+    Return the protobuf messages of the root schemas, and all messages to which they refer.
+
+    The types in SHAPES are omitted, because protobuf.py decodes them itself.
+    """
     found: dict[str, Any] = {}
     pending = sorted(roots)
     while pending:
@@ -327,7 +341,7 @@ def build_messages(
 
 
 def message_field(json_name: str, field: ProtoField, members: Mapping[str, Any]) -> str | list[str]:
-    """The name alone where the schema of the member tells type and label."""
+    """Return a field's JSON name, with its type and label unless the member's schema determines them."""
     said = (field.type, field.label)
     if json_name in members and type_and_label(members[json_name]) == said:
         return json_name
@@ -335,7 +349,7 @@ def message_field(json_name: str, field: ProtoField, members: Mapping[str, Any])
 
 
 def json_names(structs: Structs, name: str) -> dict[str, str]:
-    """Protobuf field name -> JSON name; "" for a struct whose members are inlined."""
+    """Map a struct's protobuf field names to JSON names. The JSON name of an inlined struct is ""."""
     names = {}
     for member in structs.get(name, ()):
         embedded = qualify(member.go_type, name).rpartition(".")[2] if member.inline else ""

@@ -1,11 +1,10 @@
 """
-Facts of the Go modules of the API types that OpenAPI lacks: omission of zero values, and protobuf field
-numbers.
+Reads information about API types that OpenAPI lacks from Go modules: JSON options and protobuf field numbers.
 
-Only struct tags (`types*.go`) and message declarations (`generated.proto`) are read, line by line: the
-files of k8s.io/api and apimachinery are generated or formatted by tools and keep one declaration a line.
-Names: a Go package `k8s.io/api/core/v1` with type `Pod` is `api.core.v1.Pod` here, in OpenAPI with
-`io.k8s.` in front and in protobuf with `k8s.io.`.
+Only struct tags (in `*.go`) and message declarations (in `generated.proto`) are read, line by line. This
+works because the modules' files are generated or formatted by tools, with one declaration per line.
+The type `Pod` in the Go package `k8s.io/api/core/v1` has the full name `api.core.v1.Pod` here. OpenAPI adds
+the prefix `io.k8s.`, and protobuf adds `k8s.io.`.
 """
 
 from __future__ import annotations
@@ -29,7 +28,11 @@ _MAP = re.compile(r"^\s+map<\w+, ([\w.-]+)> (\w+) = (\d+);")
 
 
 class Member(NamedTuple):
-    """One member of a Go struct: json "" and inline = its members belong to the outer struct."""
+    """
+    One member of a Go struct.
+
+    json is its JSON name, or "" for an inlined struct, whose members appear in the outer struct's JSON.
+    """
 
     name: str
     go_type: str
@@ -39,17 +42,17 @@ class Member(NamedTuple):
 
     @property
     def inline(self) -> bool:
-        """Whether its members appear in the outer struct's JSON."""
+        """Whether the member is a struct whose members appear in the outer struct's JSON."""
         return "inline" in self.options
 
     @property
     def pointer(self) -> bool:
-        """Whether it can be absent while zero is a value."""
+        """Whether the member is a pointer, so that an absent value differs from zero."""
         return self.go_type.startswith("*")
 
 
 class ProtoField(NamedTuple):
-    """One field of a message; label is "", "repeated" or "map" (whose type is that of its values)."""
+    """One field of a protobuf message. label is "", "repeated" or "map"; a map's type is its value type."""
 
     number: int
     name: str
@@ -62,7 +65,7 @@ Messages = Mapping[str, list[ProtoField]]
 
 
 def package_dirs(root: Path) -> Iterator[tuple[str, Path]]:
-    """Every package with API types below a folder of unpacked modules, as (`api.core.v1`, its folder)."""
+    """Yield the name (such as `api.core.v1`) and folder of every package with API types below root."""
     for module in MODULES:
         for versioned in sorted(root.glob(f"{module}@*"))[-1:] or [root / module]:
             for proto in sorted(versioned.rglob("generated.proto")):
@@ -71,7 +74,7 @@ def package_dirs(root: Path) -> Iterator[tuple[str, Path]]:
 
 
 def read_structs(root: Path) -> dict[str, list[Member]]:
-    """The members of every struct, in declaration order, by full name."""
+    """Map the full name of every struct to its members, in the order of declaration."""
     found: dict[str, list[Member]] = {}
     for package, folder in package_dirs(root):
         for path in sorted(folder.glob("*.go")):
@@ -82,7 +85,7 @@ def read_structs(root: Path) -> dict[str, list[Member]]:
 
 
 def parse_structs(source: str) -> dict[str, list[Member]]:
-    """The structs of one Go file."""
+    """Map the names of the structs in a Go file to their members."""
     found: dict[str, list[Member]] = {}
     current: list[Member] | None = None
     for line in source.splitlines():
@@ -96,7 +99,7 @@ def parse_structs(source: str) -> dict[str, list[Member]]:
 
 
 def read_named_types(root: Path) -> dict[str, str]:
-    """The underlying type of each named type that is not a struct (`api.core.v1.PullPolicy`: `string`)."""
+    """Map each named type, except structs, to its underlying type (`api.core.v1.PullPolicy` to `string`)."""
     found: dict[str, str] = {}
     for package, folder in package_dirs(root):
         for path in sorted(folder.glob("*.go")):
@@ -119,7 +122,7 @@ def _parse_member(line: str) -> Member | None:
 
 
 def read_messages(root: Path) -> dict[str, list[ProtoField]]:
-    """The fields of every protobuf message by full name; types are full names or protobuf scalars."""
+    """Map the full name of every protobuf message to its fields, whose types are full names or scalars."""
     found: dict[str, list[ProtoField]] = {}
     for _, folder in package_dirs(root):
         found.update(parse_messages((folder / "generated.proto").read_text(encoding="utf-8")))
@@ -127,7 +130,7 @@ def read_messages(root: Path) -> dict[str, list[ProtoField]]:
 
 
 def parse_messages(source: str) -> dict[str, list[ProtoField]]:
-    """The messages of one generated.proto."""
+    """Map the full names of the messages in a generated.proto file to their fields."""
     found: dict[str, list[ProtoField]] = {}
     package = ""
     current: list[ProtoField] = []
@@ -151,19 +154,19 @@ def _full_name(name: str, package: str) -> str:
 
 
 def _with_hyphens(name: str) -> str:
-    """Protobuf packages cannot have hyphens, folders and OpenAPI names do."""
+    """Restore the hyphens that folders and OpenAPI names contain, but protobuf package names cannot."""
     name = name.replace("apiextensions_apiserver", "apiextensions-apiserver", 1)
     return name.replace("kube_aggregator", "kube-aggregator", 1)
 
 
 def flat_members(structs: Structs, name: str) -> Iterator[Member]:
-    """The members of a struct as JSON shows them: inlined structs are replaced by their members."""
+    """Yield the members that a struct has in JSON. Inlined structs are replaced by their members."""
     for _, member in embedded_members(structs, name):
         yield member
 
 
 def embedded_members(structs: Structs, name: str) -> Iterator[tuple[tuple[str, ...], Member]]:
-    """Those members, each with the names of the inlined structs that it is in."""
+    """Yield the members that a struct has in JSON, each with the names of the inlined structs around it."""
     for member in structs.get(name, ()):
         if member.inline:
             for names, inner in embedded_members(structs, qualify(member.go_type, name)):
@@ -173,7 +176,7 @@ def embedded_members(structs: Structs, name: str) -> Iterator[tuple[tuple[str, .
 
 
 def qualify(go_type: str, owner: str) -> str:
-    """The full name of the struct a member embeds."""
+    """Return the full name of a type. Args: owner is the full name of the struct that embeds it."""
     bare = go_type.lstrip("*")
     if "." in bare:
         alias, bare = bare.split(".")

@@ -1,4 +1,4 @@
-"""The names of Go's types, where a schema does not tell them: of texts, of numbers, of lists and of maps."""
+"""Adds the names of Go types to schemas, for strings, numbers, lists and maps of a named type."""
 
 from __future__ import annotations
 
@@ -8,23 +8,27 @@ from typing import Any, Final
 
 _MAP: Final = re.compile(r"map\[([\w.]+)\](.+)")
 _ALIASES: Final = {"metav1": "v1", "corev1": "v1", "rbacv1": "v1"}
-"""Names that files import packages by, and the packages' own names."""
+"""Maps the names under which Go files import packages to the packages' own names."""
 _BUILT_IN: Final = re.compile(r"[a-z]\w*")
 _ELSEWHERE: Final = {"types.UID": "string", "types.NodeName": "string"}
-"""Named types of packages without API types."""
+"""The underlying types of named types in packages without API types."""
 
 
 class NamedTypes:
-    """What is behind a named type: `v1.ResourceList` is `map[v1.ResourceName]resource.Quantity`."""
+    """
+    The underlying types of named types, with each name in the form that Go prints.
+
+    For example, `v1.ResourceList` is `map[v1.ResourceName]resource.Quantity`.
+    """
 
     def __init__(self, behind: Mapping[str, str]) -> None:
-        """Take the underlying types by full name."""
+        """Args: behind maps the full names of named types to their underlying types."""
         self._behind = {
             _printed(name.rpartition(".")[2], name): _printed(there, name) for name, there in behind.items()
         } | _ELSEWHERE
 
     def mark(self, schema: dict[str, Any], go_type: str, owner: str) -> None:
-        """Write `x-go` on a schema and on its entries, where Go's name is not that of the schema."""
+        """Add `x-go` to a schema, and to its entries' schemas, if Go's type has a name of its own."""
         self._mark(schema, _printed(go_type, owner).removeprefix("*"))
 
     def _mark(self, schema: dict[str, Any], go_type: str) -> None:
@@ -39,7 +43,7 @@ class NamedTypes:
 
 
 def _printed(go_type: str, owner: str) -> str:
-    """A type that a package writes, as Go prints it: each name with its package's."""
+    """Return a type as Go prints it. Args: owner is a type in the package that refers to it."""
     for prefix in ("*", "[]"):
         if go_type.startswith(prefix):
             return prefix + _printed(go_type.removeprefix(prefix), owner)

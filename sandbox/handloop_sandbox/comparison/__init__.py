@@ -1,1 +1,1 @@
-"""Compares the answers of the sandbox and another server about the objects in a folder of files."""
+"""Sends the objects in a folder to the sandbox and to another server, and compares the answers."""

@@ -1,4 +1,4 @@
-"""A client that sends plain requests to the server in a kubeconfig."""
+"""A client that sends HTTP requests to the server that a kubeconfig names."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ Body = dict[str, Any]
 
 
 class KubeconfigError(ValueError):
-    """A kubeconfig does not name a server, or names an unsupported way to reach it."""
+    """Raised when a kubeconfig does not name a server, or requires an unsupported form of login."""
 
 
 class Answer(NamedTuple):
-    """The status, the decoded body, and the texts of the Warning headers."""
+    """A server's answer: its status, decoded body, and Warning headers."""
 
     status: int
     body: Any
@@ -35,10 +35,10 @@ class Answer(NamedTuple):
 
 
 class Endpoint:
-    """One connection to a server. Its answers are decoded JSON."""
+    """A connection to a server. Answers are decoded from JSON."""
 
     def __init__(self, kubeconfig: Path) -> None:
-        """Raises: KubeconfigError."""
+        """Read a kubeconfig. Raises: KubeconfigError if it cannot be used."""
         try:
             (document,) = from_yaml(kubeconfig.read_text(encoding="utf-8"))
             cluster, user = _current(document)
@@ -47,7 +47,7 @@ class Endpoint:
         except KubeconfigError:
             raise
         except (OSError, LookupError, TypeError, AttributeError, ValueError) as error:
-            raise KubeconfigError(f"{kubeconfig} does not lead to a server: {error!r}") from error
+            raise KubeconfigError(f"cannot find a server in {kubeconfig}: {error!r}") from error
         self._address = (url.hostname or "", url.port or (443 if self._tls else 80))
         self._prefix = url.path.rstrip("/")
         self._token = user.get("token", "")
@@ -71,9 +71,10 @@ class Endpoint:
         accept: str = "application/json",
     ) -> Answer:
         """
-        Send a request.
+        Send a request, and return its answer.
 
-        Blocks: until the answer arrives, at most a minute. Raises: OSError, HTTPException.
+        Blocks: until the answer arrives, at most a minute. Raises: OSError or HTTPException if the request
+        fails.
         """
         headers = {"Accept": accept, "User-Agent": MANAGER}
         if body is not None:
@@ -85,7 +86,7 @@ class Endpoint:
             try:
                 return self._answer(method, path, data, headers)
             except (http.client.HTTPException, ConnectionError):
-                # The connection may have been idle for too long, so try a new one.
+                # The server may have closed the connection because it was idle. Try a new one.
                 self._connection = None
                 if attempt + 1 == _ATTEMPTS:
                     raise
@@ -122,13 +123,13 @@ def _current(document: Body) -> tuple[Body, Body]:
 def _context(cluster: Body, user: Body, folder: Path) -> ssl.SSLContext:
     if "exec" in user or "auth-provider" in user:
         raise KubeconfigError(
-            "a login by a program is not known here: use a kubeconfig with a certificate or a token"
+            "exec and auth-provider logins are not supported: use a kubeconfig with a certificate or a token"
         )
     authority = _pem(cluster, "certificate-authority", folder)
     context = ssl.create_default_context(cadata=authority.decode() if authority else None)
     context.verify_flags &= (
         ~ssl.VERIFY_X509_STRICT
-    )  # like Go, do not require an identifier of the authority's key
+    )  # like Go, accept certificates without an authority key identifier
     if cluster.get("insecure-skip-tls-verify"):
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE

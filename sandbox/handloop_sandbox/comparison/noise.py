@@ -1,4 +1,4 @@
-"""Meaningless differences between two servers: versions, identities, times, addresses, order."""
+"""Compares two servers' answers, and ignores different versions, UIDs, times, addresses and orders."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ _MOST: Final = 20
 
 def compared(own: Answer, other: Answer) -> list[str]:
     """
-    Return the differences between two answers, one line for each place: `spec.size: 3 here, 4 there`.
+    Return the differences between two answers, one line per field: `spec.size: 3 here, 4 there`.
 
-    The status of a built-in kind is left out, because controllers write it at their own pace.
+    For built-in kinds, the status is ignored, because controllers write it at unpredictable times.
     """
     if own.status != other.status:
         return [f"status {own.status} here, {other.status} there: {_message(own)} / {_message(other)}"]
@@ -58,13 +58,13 @@ def compared(own: Answer, other: Answer) -> list[str]:
 
 
 def is_built_in(obj: Body) -> bool:
-    """Return whether the kind of an object looks built-in."""
+    """Return whether an object's API group looks like a built-in one."""
     group = str(obj.get("apiVersion", "")).rpartition("/")[0]
     return "." not in group or group.endswith(".k8s.io")
 
 
 def _settled(body: Any) -> Any:
-    """Return an object without the parts that controllers of built-in kinds write."""
+    """Return an object. If its kind is built-in, leave out the fields that controllers write."""
     is_object = isinstance(body, dict) and body.get("kind") != "Status"
     if not is_object or not isinstance(body.get("metadata"), dict) or not is_built_in(body):
         return body
@@ -83,7 +83,7 @@ def _message(answer: Answer) -> str:
 
 
 def _plain(value: Any, key: str = "") -> Any:
-    """Return a value without its meaningless parts."""
+    """Return a value without the parts that differ between any two servers."""
     if isinstance(value, dict):
         return {name: _plain(entry, name) for name, entry in value.items() if name not in _NOISE}
     if isinstance(value, list):
@@ -100,7 +100,7 @@ def _plain(value: Any, key: str = "") -> Any:
 
 
 def _with_sorted_members(found: re.Match[str]) -> str:
-    """Return an object that a message quotes, without its meaningless parts."""
+    """Return an object that a message quotes, with sorted members and without meaningless differences."""
     try:
         return json.dumps(_plain(_settled(json.loads(json.loads(found[0])))), sort_keys=True)
     except ValueError:
@@ -108,7 +108,7 @@ def _with_sorted_members(found: re.Match[str]) -> str:
 
 
 def _with_sorted_causes(text: str) -> str:
-    """Return a message with its causes sorted, because Go's maps have no order."""
+    """Return a message with its causes sorted, because a real server lists them in random order."""
     head, opened, rest = text.partition(" is invalid: [")
     return f"{head}{opened}{', '.join(sorted(rest[:-1].split(', ')))}]" if opened else text
 

@@ -1,4 +1,4 @@
-"""The requests to compare, made from a folder's objects: definitions first, then the life of each object."""
+"""Reads the objects in a folder, and derives the requests that `compare` sends to both servers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,12 @@ _Place = tuple[str | int, ...]
 
 
 class Ask(NamedTuple):
-    """One request. makes: later requests need its object; puts_back: its body is the answer to a GET."""
+    """
+    One request.
+
+    makes is true if it creates the object that later requests need. puts_back is true if its body is the
+    object that a GET has just returned.
+    """
 
     what: str
     method: str
@@ -32,12 +37,16 @@ class Ask(NamedTuple):
 
 
 def objects_in(folder: Path, broken: list[str]) -> Iterator[Body]:
-    """Yield the objects of a folder's files, with lists expanded; broken collects errors in other files."""
+    """
+    Yield the objects in a folder's files, and the items of each List.
+
+    Args: broken receives a message about each unreadable file.
+    """
     files = sorted(folder.rglob("*")) if folder.is_dir() else [folder]
     for file in files:
         if file.suffix not in {".yaml", ".yml", ".json"} or file.is_dir():
             continue
-        if file.exists() and not file.is_file():  # reading a pipe may block forever
+        if file.exists() and not file.is_file():  # reading a pipe could block forever
             broken.append(f"{file} is not a regular file")
             continue
         try:
@@ -46,7 +55,7 @@ def objects_in(folder: Path, broken: list[str]) -> Iterator[Body]:
             broken.append(f"{file} cannot be read: {error.strerror}")
             continue
         except ValueError as error:
-            broken.append(f"{file} is no YAML: {str(error).partition(chr(10))[0]}")
+            broken.append(f"{file} is not YAML: {str(error).partition(chr(10))[0]}")
             continue
         for document in documents:
             yield from _objects(document)
@@ -70,14 +79,14 @@ def is_definition(obj: Body) -> bool:
 
 
 class Paths:
-    """The paths of kinds, from a server's discovery."""
+    """Finds the URL paths of kinds in a server's discovery documents."""
 
     def __init__(self, server: Endpoint) -> None:
         self._server = server
         self._known: dict[str, dict[str, Body]] = {}
 
     def of(self, obj: Body, namespace: str) -> tuple[str, list[str]] | None:
-        """Return an object's collection and the subresources of its kind, or None for an unknown kind."""
+        """Return the path of an object's collection and its kind's subresources; None for unknown kinds."""
         version = obj["apiVersion"]
         root = f"/apis/{version}" if "/" in version else f"/api/{version}"
         kinds = self._known.get(root) or self._discovered(root)
@@ -105,9 +114,9 @@ class Paths:
 
 def life_of(obj: Body, collection: str, subresources: list[str], depth: int = 1) -> Iterator[Ask]:
     """
-    Yield the requests that check, create, read, change and put back an object.
+    Yield the requests that validate, create, read, change and replace an object.
 
-    Args: depth is the number of object levels in which mistakes are made.
+    Args: depth is the number of levels of nested objects in which to make mistakes.
     """
     name = obj.get("metadata", {}).get("name", "")
     one, what = f"{collection}/{name}", f"{obj['kind']} {name}"
@@ -116,7 +125,7 @@ def life_of(obj: Body, collection: str, subresources: list[str], depth: int = 1)
         yield Ask(f"{what}: create, dry run, {how.lower()}", "POST", path, obj)
     yield from _mistakes(obj, collection, what, depth)
     row, only = f"{what}: as a row", "includeObject=None"
-    if is_built_in(obj):  # later, the cells depend on the writes of controllers
+    if is_built_in(obj):  # later, the cells depend on what controllers write
         yield Ask(row, "POST", f"{collection}?dryRun=All&{only}", obj, accept=_TABLE)
     yield Ask(f"{what}: create", "POST", collection, obj, makes=True)
     yield Ask(f"{what}: read", "GET", one)
@@ -134,7 +143,7 @@ def life_of(obj: Body, collection: str, subresources: list[str], depth: int = 1)
 
 
 def _mistakes(obj: Body, collection: str, what: str, depth: int) -> Iterator[Ask]:
-    """Yield requests with each member null, of a wrong type or missing, and one with an unknown member."""
+    """Yield create requests in which one member is null, of a wrong type, missing or unknown."""
     path = f"{collection}?dryRun=All&fieldValidation=Strict"
     for name in sorted(obj.keys() - {"apiVersion", "kind", "metadata", "status"}):
         for place, part in _parts((name,), obj[name], depth):
@@ -150,7 +159,7 @@ def _mistakes(obj: Body, collection: str, what: str, depth: int) -> Iterator[Ask
 
 
 def _changes(obj: Body, one: str, what: str) -> Iterator[Ask]:
-    """Yield requests that remove each member of the object's parts, and that change its values."""
+    """Yield patches that remove or change one field of the object, such as a member of its spec."""
     for name in sorted(obj.keys() - {"apiVersion", "kind", "metadata", "status"}):
         part = obj[name]
         members = {f"{name}.{member}": member for member in part} if isinstance(part, dict) else {name: ""}
@@ -163,7 +172,7 @@ def _changes(obj: Body, one: str, what: str) -> Iterator[Ask]:
 
 
 def _other(value: Any) -> Any:
-    """Return a value with a different string, number or boolean in each place."""
+    """Return a copy of a value in which every string, number and boolean is different."""
     if isinstance(value, dict):
         return {name: _other(entry) for name, entry in value.items()}
     if isinstance(value, list):
@@ -174,7 +183,7 @@ def _other(value: Any) -> Any:
 
 
 def _parts(place: _Place, value: Any, depth: int) -> Iterator[tuple[_Place, Body]]:
-    """Yield the objects in a value, down to a depth, but only the first in a list."""
+    """Yield the objects nested in a value, to a limited depth; from a list, only the first element."""
     if isinstance(value, list) and value:
         place, value = (*place, 0), value[0]
     if not isinstance(value, dict) or not depth:
@@ -185,7 +194,7 @@ def _parts(place: _Place, value: Any, depth: int) -> Iterator[tuple[_Place, Body
 
 
 def _with(value: Any, place: _Place, part: Body) -> Any:
-    """Return a copy of a value with the object at a place replaced by part."""
+    """Return a copy of a value in which part replaces the object at a place."""
     if not place:
         return part
     changed = copy.copy(value)

@@ -1,6 +1,5 @@
 """
-Faults on command: requests that are refused, delayed, lost or left unanswered, and watches that end, lag or
-lie.
+Injects faults: requests are refused, delayed, lost or left unanswered; watches end, lag or send wrong events.
 
-The core knows nothing of them: they act between the engine and the core, and between a watch and its client.
+Faults act between the engine and the API, and between a watch and its client. The API does not refer to them.
 """

@@ -1,8 +1,8 @@
 """
-Faults as data: the JSON of `POST /sandbox/faults`, and the arguments of the Python API.
+The kinds of faults, as structs: the JSON of `POST /sandbox/faults`, and the arguments of the Python API.
 
-A fault says which requests it hits, how many, and for how long. Its class says what it does to a request;
-handloop_sandbox.faults.watch_output says what it does to an open watch.
+A fault's fields describe which requests it hits, how many, and for how long. Its class describes its effect
+on a request. handloop_sandbox.faults.watch_output implements its effect on an open watch.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from handloop_sandbox.wire.status import OBJECT_MODIFIED, StatusError, expired, 
 
 WRITES: Final = ("create", "update", "patch", "delete", "deletecollection")
 VERBS: Final = ("get", "list", "watch", *WRITES, "post", "put", "head", "options", "*")
-"""The verbs of requests for objects, and of other requests."""
+"""The verbs that a fault can name: those of requests for objects, and those of other requests."""
 _REASONS: Final = {
     400: "BadRequest",
     401: "Unauthorized",
@@ -52,13 +52,13 @@ class Fault(
     tag_field="fault",
 ):
     """
-    The common part of every fault: which requests it hits, how many, and for how long.
+    The fields that all faults share: which requests the fault hits, how many, and for how long.
 
-    verbs are RBAC verbs; if there are none, the fault hits its usual verbs or, if it has no usual ones, all.
-    resources are `foos`, `foos/status` or `foos.example.com`. namespace, name, user, user_agent and path are
-    patterns with `*`; "" matches anything. A request for all namespaces has the namespace "". The fault
-    spares the first `skip` requests and then hits `count` requests, or all if that is None. seconds is how
-    long it lasts; None means until it is cleared.
+    verbs are RBAC verbs. By default, the fault hits its class's usual_verbs, or all verbs if that is empty.
+    resources have the form `foos`, `foos/status` or `foos.example.com`. namespace, name, user, user_agent and
+    path are patterns with `*`; "" matches anything. A request for all namespaces has the namespace "". The
+    fault ignores the first `skip` matching requests, and then hits `count` requests, or all if count is None.
+    It lasts for `seconds`, or until it is cleared if seconds is None.
     """
 
     usual_verbs: ClassVar[tuple[str, ...]] = ()
@@ -79,7 +79,7 @@ class Fault(
     def __post_init__(self) -> None:
         unknown = [verb for verb in self.verbs if verb not in VERBS]
         if unknown:
-            raise ValueError(f"{unknown[0]!r} is not a verb; the verbs are {', '.join(VERBS)}")
+            raise ValueError(f"{unknown[0]!r} is not a verb. The verbs are {', '.join(VERBS)}")
 
     def chooses(self, asked: RequestAttributes) -> bool:
         """Return whether this request matches the fault's fields."""
@@ -101,16 +101,16 @@ class Fault(
         )
 
     def concerns(self, asked: RequestAttributes) -> bool:
-        """Return whether this kind of fault can apply to such a request."""
+        """Return whether this kind of fault can apply to a request."""
         del asked
         return True
 
 
 class WatchFault(Fault, frozen=True, kw_only=True):
     """
-    A fault that hits watches: open ones and, unless only_open is set, later ones.
+    A fault that hits open watches and, unless only_open is set, watches that are opened later.
 
-    after_events is the number of watch events that each watch still sends before the fault hits it.
+    The fault takes effect on a watch after the watch has sent `after_events` watch events.
     """
 
     usual_verbs: ClassVar[tuple[str, ...]] = ("watch",)
@@ -118,23 +118,23 @@ class WatchFault(Fault, frozen=True, kw_only=True):
     after_events: Number = 0
 
     def concerns(self, asked: RequestAttributes) -> bool:
-        """Watches only."""
+        """Return whether the request is a watch."""
         return asked.verb == "watch"
 
 
 class Refusal(Fault, frozen=True, kw_only=True):
-    """A fault that answers the request instead of carrying it out."""
+    """A fault that answers a request with an error, without carrying it out."""
 
     def status(self, asked: RequestAttributes) -> StatusError:
-        """The answer."""
+        """Return the answer."""
         raise NotImplementedError
 
 
 class Error(Refusal, frozen=True, kw_only=True, tag="error"):
     """
-    An error code. By default, reason and message are the usual ones for that code.
+    Answers requests with an error code. By default, reason and message are derived from the code.
 
-    retry_after is the Retry-After header: seconds, or any text.
+    retry_after is the value of the Retry-After header: a number of seconds, or any text.
     """
 
     code: Annotated[int, Meta(ge=400, le=599)] = 500
@@ -153,7 +153,7 @@ class Error(Refusal, frozen=True, kw_only=True, tag="error"):
 
 
 class Conflict(Refusal, frozen=True, kw_only=True, tag="conflict"):
-    """409, as if another client had written first. By default, it hits updates and patches."""
+    """Answers updates and patches (or the given verbs) with 409, as if another client had written first."""
 
     usual_verbs = ("update", "patch")
 
@@ -166,31 +166,31 @@ class Conflict(Refusal, frozen=True, kw_only=True, tag="conflict"):
         return StatusError(failure(409, "Conflict", text, details={k: v for k, v in pairs if v}))
 
     def concerns(self, asked: RequestAttributes) -> bool:
-        """Writes of objects."""
+        """Return whether the request writes objects."""
         return bool(asked.attributes.plural) and asked.verb in WRITES
 
 
 class Deny(Refusal, frozen=True, kw_only=True, tag="deny"):
-    """403, as if no role allowed it."""
+    """Answers requests with 403, as if no role allowed them."""
 
     def status(self, asked: RequestAttributes) -> StatusError:
         """Return the answer."""
         return forbidden_access(asked.user, asked.attributes)
 
     def concerns(self, asked: RequestAttributes) -> bool:
-        """Requests on resources."""
+        """Return whether the request is for a resource."""
         return bool(asked.attributes.plural)
 
 
 class Latency(Fault, frozen=True, kw_only=True, tag="latency"):
-    """The request waits before it is carried out, up to jitter_seconds longer than delay_seconds."""
+    """Delays requests before they are carried out, by delay_seconds plus up to jitter_seconds."""
 
     delay_seconds: Seconds
     jitter_seconds: Seconds = 0.0
 
 
 class LoseAnswer(Fault, frozen=True, kw_only=True, tag="lose-answer"):
-    """The connection breaks before or after the request is carried out, instead of delivering an answer."""
+    """Breaks the connection without an answer. If executed is true, the request is carried out first."""
 
     usual_verbs = WRITES
     executed: bool = True
@@ -198,30 +198,29 @@ class LoseAnswer(Fault, frozen=True, kw_only=True, tag="lose-answer"):
 
 class Silence(WatchFault, frozen=True, kw_only=True, tag="silence"):
     """
-    Half-open: the connection stays open and delivers no more bytes. A watch resumes when the fault is
-    cleared; any other request never gets its answer.
+    Simulates a half-open connection, which stays open but delivers no more bytes.
 
-    By default, it hits watches; other verbs can be named. executed tells whether a silent request is carried
-    out.
+    By default, it hits watches, which continue when the fault is cleared. It can also hit other verbs, whose
+    requests never get an answer. executed is true if these requests are carried out.
     """
 
     lasting = True
     executed: bool = True
 
     def concerns(self, asked: RequestAttributes) -> bool:
-        """Everything."""
+        """Return true, because every request can be left unanswered."""
         del asked
         return True
 
 
 class DropWatch(WatchFault, frozen=True, kw_only=True, tag="drop-watch"):
-    """The stream ends properly, is cut off (FIN without the last chunk), or is reset (RST)."""
+    """Ends watches: normally, cut off (FIN without the last chunk), or with a reset (RST)."""
 
     how: Literal["end", "cut", "reset"] = "end"
 
 
 class DelayWatch(WatchFault, frozen=True, kw_only=True, tag="delay-watch"):
-    """Watch events arrive this many seconds later or, if None, when the fault is cleared."""
+    """Delays watch events by delay_seconds or, if that is None, until the fault is cleared."""
 
     lasting = True
     delay_seconds: Seconds | None = None
@@ -229,9 +228,9 @@ class DelayWatch(WatchFault, frozen=True, kw_only=True, tag="delay-watch"):
 
 class DistortWatch(WatchFault, frozen=True, kw_only=True, tag="distort-watch"):
     """
-    Watch events are sent twice, newest first, not at all, or as invalid bytes.
+    Sends watch events twice, newest first, not at all, or as invalid bytes.
 
-    Each line is distorted separately, except for `reverse`, which reverses the lines that are sent at once.
+    Each line is distorted separately. Only `reverse` affects several lines: it reverses those sent together.
     """
 
     lasting = True
@@ -240,21 +239,21 @@ class DistortWatch(WatchFault, frozen=True, kw_only=True, tag="distort-watch"):
 
 class Expire(WatchFault, frozen=True, kw_only=True, tag="expire"):
     """
-    Resource versions are too old: 410 for a watch that continues from one, and for further pages of a list.
+    Answers with 410, as if a resource version were too old, to resumed watches and to further pages of lists.
 
-    An open or new watch gets an ERROR watch event and ends. With as_status, only new watches are hit, and
-    they get the HTTP status.
+    A watch, open or new, sends an ERROR watch event and ends. With as_status, the fault hits only new
+    watches, which are answered with HTTP status 410.
     """
 
     usual_verbs = ("list", "watch")
     as_status: bool = False
 
     def concerns(self, asked: RequestAttributes) -> bool:
-        """Only further pages of lists, and watches."""
+        """Return whether the request is a watch, or fetches a further page of a list."""
         return asked.continued if asked.verb == "list" else asked.verb == "watch"
 
     def status(self, asked: RequestAttributes) -> StatusError:
-        """Return the answer as an HTTP status."""
+        """Return the answer for a request that is refused with HTTP status 410."""
         return expired(_EXPIRED_LIST) if asked.verb == "list" else StatusError(self.error_status(asked))
 
     @staticmethod
@@ -267,11 +266,11 @@ class Expire(WatchFault, frozen=True, kw_only=True, tag="expire"):
 
 class Lag(WatchFault, frozen=True, kw_only=True, tag="lag"):
     """
-    Reads see the state of this many changes ago; if None, the state at the time when the fault was activated.
+    Answers reads from an old state: that of `changes` changes ago or, if None, that when the fault began.
 
-    A real server whose watch cache lags behind serves a read without a resource version from the store. So
-    does the sandbox, which means that such a read sees the present. With consistent_reads, it also sees old
-    state. Open watches are held back unless the fault has a count.
+    Reads without a resource version still see the present state, because a real server with a lagging watch
+    cache answers them from etcd. With consistent_reads, they see the old state too. Watches also lag, unless
+    the fault has a count.
     """
 
     usual_verbs = ("get", "list", "watch")
@@ -280,7 +279,7 @@ class Lag(WatchFault, frozen=True, kw_only=True, tag="lag"):
     consistent_reads: bool = False
 
     def concerns(self, asked: RequestAttributes) -> bool:
-        """Reads of objects."""
+        """Return whether the request reads objects."""
         return asked.is_read
 
     def answers_from_the_past(self, asked: RequestAttributes) -> bool:
@@ -301,4 +300,4 @@ AnyFault = (
     | Expire
     | Lag
 )
-"""Every kind of fault; the tag in `fault` names it."""
+"""Any kind of fault. In JSON, the member `fault` contains the kind's tag."""

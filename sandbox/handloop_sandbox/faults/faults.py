@@ -1,15 +1,16 @@
 """
-The faults of a sandbox: activated, listed, cleared, and applied to requests.
+Activates, lists and clears a sandbox's faults, and determines their effect on requests and watches.
 
-Each kind of fault has a method that activates it (error ... lag); the controls do the same over HTTP. An
-active fault is an Injection, which stays in `_active` until its count, its time or clear() ends it. Three
-methods look it up:
+Each kind of fault has a method that activates it (error ... lag). The sandbox's controls do the same over
+HTTP. An active fault is an Injection, which stays in `_active` until its count, its time or clear() ends it.
+Three methods look up the active faults:
 
-delay(), called first by the carrier of a request (HTTP server or transport): how long does the request wait?
-on_request(), called by the engine before the core: is the request refused, lost, silent, or shown the past?
-affecting_watch(), called by an open watch (WatchOutput) before it sends: which faults affect this watch?
+delay() returns how long a request waits. The HTTP server or transport calls it first.
+on_request() returns whether a request is refused, lost, silent, or sees old state. The engine calls it before
+the API.
+affecting_watch() returns the faults that affect an open watch. WatchOutput calls it before it sends.
 
-The core knows nothing of faults.
+The API itself does not refer to faults.
 """
 
 from __future__ import annotations
@@ -40,15 +41,15 @@ K = TypeVar("K", bound=Fault)
 
 
 class LostAnswerError(Exception):
-    """The connection must break instead of delivering an answer."""
+    """Raised when a fault requires that the connection is broken without an answer."""
 
 
 class NoAnswerError(Exception):
-    """The connection must stay open without delivering an answer."""
+    """Raised when a fault requires that the connection stays open without an answer."""
 
 
 class Where(TypedDict, total=False):
-    """Which requests a fault hits, how many of them, and for how long; see Fault."""
+    """Keyword arguments: which requests a fault hits, how many, and for how long. See Fault."""
 
     verbs: Iterable[str]
     resources: Iterable[str]
@@ -66,8 +67,8 @@ class Verdict(NamedTuple):
     """
     The effect of the faults on one request.
 
-    refusal is an answer in place of the request's own. up_to is the newest version that the request sees.
-    lost and silent: see LoseAnswer and Silence.
+    refusal is the error to answer with, if any. up_to is the newest resource version that the request sees;
+    None means no limit. lost and silent are the LoseAnswer and Silence faults that hit the request, if any.
     """
 
     refusal: StatusError | None = None
@@ -80,7 +81,7 @@ UNTOUCHED = Verdict()
 
 
 class Machine(Protocol):
-    """What faults need from the sandbox. Threads: any."""
+    """The operations that faults need from the engine. Threads: any."""
 
     def now(self) -> float:
         """Unix time."""
@@ -89,30 +90,30 @@ class Machine(Protocol):
         """Return the newest resource version."""
 
     def apply_to_open_watches(self, injection: Injection) -> None:
-        """Offer an injection to every open watch."""
+        """Apply an injected fault to each open watch that it matches."""
 
     def compact(self, resource_version: int | None = None) -> None:
-        """Forget the versions before one; None means before the newest."""
+        """Forget the versions before resource_version (default: the newest)."""
 
     def expire(self, group_resource: GroupResource | None = None) -> None:
-        """Forget the history that watches continue from."""
+        """Forget the history from which watches can resume."""
 
     def rewind(self, *, changes: int | None = None, resource_version: int | None = None) -> int:
-        """Go back to an older version."""
+        """Undo a number of changes, or all changes after a version."""
 
 
 class Faults:
     """
     The active faults of one sandbox.
 
-    State: _active holds them by id, in the order of activation. revision rises with every change of _active,
-    so that a watch has to look again only then. active is true if there are any active faults. All of this is
-    guarded by _lock, a leaf lock.
+    State: _active maps ids to injections, in the order of activation. revision rises with every change of
+    _active, so that a watch can detect that it must check the faults again. active is true while any fault
+    is active. _lock guards all of this. It is a leaf lock.
     Threads: any.
     """
 
     def __init__(self, machine: Machine, *, random: random.Random, changed: Callable[[], None]) -> None:
-        """Args: changed is called, with no lock held, when open watches should look again."""
+        """Args: changed is called without a lock when the faults have changed, so that watches check them."""
         self._machine = machine
         self._random = random
         self._changed = changed
@@ -151,7 +152,7 @@ class Faults:
         return self._ask(Latency, where, delay_seconds=delay_seconds, jitter_seconds=jitter_seconds)
 
     def lose_answer(self, *, executed: bool = True, **where: Unpack[Where]) -> Injection:
-        """Break the connection instead of answering writes, or the named verbs."""
+        """Break the connection instead of answering writes, or requests with the given verbs."""
         return self._ask(LoseAnswer, where, executed=executed)
 
     def silence(
@@ -162,7 +163,7 @@ class Faults:
         executed: bool = True,
         **where: Unpack[Where],
     ) -> Injection:
-        """Keep the connections of watches, or of the named verbs, open without sending a byte."""
+        """Keep the connections of watches, or of the given verbs, open but send no bytes."""
         return self._ask(Silence, where, after_events=after_events, only_open=only_open, executed=executed)
 
     def drop_watches(
@@ -173,13 +174,13 @@ class Faults:
         only_open: bool = False,
         **where: Unpack[Where],
     ) -> Injection:
-        """End watches."""
+        """End watches normally, cut them off, or reset their connections."""
         return self._ask(kinds.DropWatch, where, how=how, after_events=after_events, only_open=only_open)
 
     def delay_watches(
         self, delay_seconds: float | None = None, *, only_open: bool = False, **where: Unpack[Where]
     ) -> Injection:
-        """Delay watch events; None holds them back until the fault is cleared."""
+        """Delay watch events by delay_seconds; None delays them until the fault is cleared."""
         return self._ask(kinds.DelayWatch, where, delay_seconds=delay_seconds, only_open=only_open)
 
     def distort_watches(
@@ -201,30 +202,31 @@ class Faults:
         only_open: bool = False,
         **where: Unpack[Where],
     ) -> Injection:
-        """Answer 410 to watches that continue from a version, and to further pages of lists."""
+        """Answer 410 to watches that resume from a version, and to requests for further pages of lists."""
         return self._ask(Expire, where, as_status=as_status, after_events=after_events, only_open=only_open)
 
     def lag(
         self, changes: int | None = None, *, consistent_reads: bool = False, **where: Unpack[Where]
     ) -> Injection:
-        """Let reads see old state."""
+        """Answer reads from an old state."""
         return self._ask(Lag, where, changes=changes, consistent_reads=consistent_reads)
 
     def compact(self, resource_version: int | None = None) -> None:
         """
-        Forget everything before a version, as etcd's compaction does; None means before the newest.
+        Forget the versions before resource_version (default: the newest), as etcd's compaction does.
 
-        Watches, exact lists and further pages from older versions are then Expired. Open watches continue.
+        Afterwards, requests for watches, exact lists and further pages from older versions get 410 Expired.
+        Open watches continue.
         """
         self._machine.compact(resource_version)
         self._machine.expire()
 
     def rewind(self, *, changes: int | None = None, resource_version: int | None = None) -> int:
         """
-        Go back by a number of changes or to a version, as if a backup were restored. Every watch ends.
+        Undo a number of changes, or all after a version, as if a backup were restored. End every watch.
 
-        Returns: the newest version from now on; later versions are used a second time. Raises: ValueError if
-        that version has been forgotten.
+        Returns: the version that is now the newest; later ones will be used a second time. Raises: ValueError
+        if that version has been forgotten.
         """
         return self._machine.rewind(changes=changes, resource_version=resource_version)
 
@@ -256,7 +258,7 @@ class Faults:
             return [*self._active.values()]
 
     def clear(self, name: str | None = None) -> int:
-        """End one fault, or all. Returns: how many were ended."""
+        """End one fault, or all of them. Returns: how many were ended."""
         with self._lock:
             names = [*self._active] if name is None else [name] if name in self._active else []
             for found in names:
@@ -266,7 +268,7 @@ class Faults:
         return len(names)
 
     def delay(self, asked: RequestAttributes) -> float:
-        """Return how many seconds a request waits before on_request(). Counts the request."""
+        """Return how many seconds to delay a request before on_request(). A delayed request is a hit."""
         now = self._machine.now()
         with self._lock:
             self._end_those_due_locked(now)
@@ -279,8 +281,9 @@ class Faults:
 
     def on_request(self, asked: RequestAttributes, now: float, version: int) -> Verdict:
         """
-        Return the verdict on a request that is about to be carried out; version is the newest resource
-        version.
+        Return the faults' effect on a request that is about to be carried out.
+
+        Args: version is the newest resource version.
         """
         with self._lock:
             self._end_those_due_locked(now)
@@ -295,9 +298,10 @@ class Faults:
         self, asked: RequestAttributes, known: set[str], now: float, *, opening: bool
     ) -> builtins.list[Injection]:
         """
-        Return the injections that affect a watch and are not in known yet; this call adds them to known.
+        Return the injections that affect a watch, without those checked before.
 
-        Args: opening tells whether the watch has just been opened.
+        Args: known holds the ids of the injections checked so far; this call adds more. opening is true if
+        the watch has just been opened.
         """
         with self._lock:
             self._end_those_due_locked(now)
@@ -312,17 +316,17 @@ class Faults:
             return found
 
     def offer(self, injection: Injection, asked: RequestAttributes) -> bool:
-        """Return whether an injection affects this watch. Counts the watch if so."""
+        """Return whether an injection affects this watch. Count it as a hit if it does."""
         with self._lock:
             return self._claim_locked(injection, asked)
 
     def end_those_due(self, now: float) -> None:
-        """End the faults whose time has passed."""
+        """End the faults whose time is up."""
         with self._lock:
             self._end_those_due_locked(now)
 
     def next_wake(self) -> float | None:
-        """Return the unix time at which the next fault ends by itself, or None if none will."""
+        """Return the unix time at which the next fault expires, or None if no fault has a time limit."""
         if not self.active:
             return None
         with self._lock:
@@ -341,7 +345,7 @@ class Faults:
     def _applied_locked(
         self, injection: Injection, asked: RequestAttributes, version: int, verdict: Verdict
     ) -> Verdict:
-        """Return the verdict plus the effect of one more fault."""
+        """Return the verdict with the effect of one more fault added."""
         match injection.fault:
             case Refusal() as fault if self._claim_locked(injection, asked):
                 return verdict._replace(refusal=fault.status(asked))
@@ -360,7 +364,7 @@ class Faults:
     def _claim_locked(self, injection: Injection, asked: RequestAttributes) -> bool:
         claimed = injection.claim(asked)
         if claimed and injection.is_spent and not injection.fault.lasting:
-            # Watches that already have the injection keep it, but it is no longer listed.
+            # The injection is no longer listed, but still affects the watches that it has hit.
             self._active.pop(injection.id, None)
             self._moved_locked()
         return claimed
@@ -378,7 +382,7 @@ class Faults:
 
 
 def _is_over_at_once(fault: Fault) -> bool:
-    """Return whether a fault ends as soon as it has been applied to the open watches."""
+    """Return whether a fault ends immediately after it has been applied to the open watches."""
     return isinstance(fault, WatchFault) and fault.only_open and not fault.lasting
 
 
@@ -387,11 +391,11 @@ def _holds_watch(fault: WatchFault, asked: RequestAttributes, *, opening: bool) 
         return fault.count is None
     if not isinstance(fault, Expire):
         return True
-    # A watch that starts at the present cannot be too old.
+    # A watch that starts from the present state cannot be too old.
     continues = not opening or fault.after_events or asked.resource_version not in ("", "0")
     return bool(continues) and not fault.as_status
 
 
 def _refuses(fault: Expire, asked: RequestAttributes) -> bool:
-    """Return whether the request itself gets the 410. Otherwise, its watch gets an ERROR watch event."""
+    """Return whether the request is answered with 410. Otherwise, its watch sends an ERROR watch event."""
     return asked.verb == "list" or (fault.as_status and asked.resource_version not in ("", "0"))

@@ -1,4 +1,4 @@
-"""One active fault: what it has done so far, and whether it is over."""
+"""An activated fault, with the number of its hits."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from handloop_sandbox.faults.request_attributes import RequestAttributes
 
 class Injection:
     """
-    An activated fault. If it is used in a `with` statement, it ends with the block.
+    An activated fault. As a context manager, it clears the fault at the end of the block.
 
     State: skipped and hits count requests and watches. over is true once the fault has been cleared or its
-    time is up. All three are written with the lock of its Faults held.
+    time is up. All three are written only with the lock of the sandbox's Faults held.
     """
 
     def __init__(
@@ -29,7 +29,10 @@ class Injection:
         resource_version: int,
         clear: Callable[[str], object],
     ) -> None:
-        """Args: name is its id, ends_at a unix time, resource_version the newest one at activation."""
+        """
+        Args: name is the id. ends_at is the unix time at which the fault ends; None means no limit.
+        resource_version is the newest one at the fault's activation. clear ends the fault with an id.
+        """
         self.fault = fault
         self.id = name
         self.ends_at = ends_at
@@ -45,11 +48,11 @@ class Injection:
         return self.fault.count is not None and self.hits >= self.fault.count
 
     def clear(self) -> None:
-        """End the fault; a second call does nothing."""
+        """End the fault. Further calls have no effect."""
         self._clear(self.id)
 
     def claim(self, asked: RequestAttributes) -> bool:
-        """Return whether the fault hits this request, and count it. Locks: the lock of its Faults is held."""
+        """Return whether the fault hits this request, and count it. Locks: the caller holds Faults' lock."""
         if self.over or self.is_spent or not self.fault.chooses(asked):
             return False
         if self.skipped < self.fault.skip:
@@ -59,14 +62,14 @@ class Injection:
         return True
 
     def newest_visible(self, resource_version: int) -> int:
-        """Return the newest version that a Lag shows while resource_version is the newest in the store."""
+        """Return the newest version that a Lag fault shows, given the store's newest version."""
         assert isinstance(self.fault, Lag)
         if self.fault.changes is None:
             return min(self._asked_at_version, resource_version)
         return max(resource_version - self.fault.changes, 0)
 
     def document(self) -> dict[str, Any]:
-        """Return the injection's JSON in a listing: the fault, its id, and its hits."""
+        """Return the JSON that represents the injection in a listing: the fault, its id, and its hits."""
         fault: dict[str, Any] = msgspec.to_builtins(self.fault)
         return {"id": self.id, **fault, "hits": self.hits}
 

@@ -1,4 +1,4 @@
-"""The request attributes by which faults choose requests."""
+"""The attributes of a request that faults match."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ _TRUE = ("1", "true", "True", "TRUE", "t", "T")
 @dataclass(frozen=True, slots=True)
 class RequestAttributes:
     """
-    One request.
+    The attributes of one request that faults match.
 
-    attributes.plural is "" for one of the server's documents (`/version`, discovery). resource_version is the
-    text that the client sent, or "" if it sent none. continued is true for a further page of a list.
+    attributes.plural is "" for requests for the server's documents, such as `/version` or discovery.
+    resource_version is the text that the client sent, or "" if it sent none. continued is true if the request
+    fetches a further page of a list.
     """
 
     attributes: Attributes
@@ -40,9 +41,10 @@ class RequestAttributes:
 
     def is_about(self, resource: str) -> bool:
         """
-        Return whether the request is for `foos`, `foos.example.com`, or `foos/status` in either form.
+        Return whether the request is for a resource such as `foos`, `foos.example.com` or `foos/status`.
 
-        As in RBAC, `foos` does not include its subresources; `foos/*` means all of these, and `*` everything.
+        As in RBAC, `foos` does not match its subresources; `foos/*` matches all of these. `*` matches every
+        request.
         """
         wanted = self.attributes
         plural, _, subresource = resource.partition("/")

@@ -1,8 +1,8 @@
 """
-The client's end of a watch: those lines of its watcher that the faults let through.
+The client's end of a watch, where faults delay, change or drop its lines.
 
-Without faults, an output passes on its watcher's lines. With faults, it holds lines back until they may be
-sent.
+Without faults, a WatchOutput passes on its watcher's lines immediately. With faults, it stores the lines
+until they are due.
 """
 
 from __future__ import annotations
@@ -28,11 +28,12 @@ class WatchOutput:
     """
     One open watch as its client sees it.
 
-    State: the carrier sets paused while the client has enough to read; meanwhile, nothing is due. ended is
-    set with the last lines; broken is how the connection ends, or "" if it ends properly. _injections affect
-    this watch; _known holds the ids of those that it has looked at. _held holds the lines that wait, each
-    with its time of arrival. _sent counts the lines that were sent. _opening is true before the first look.
-    Threads: the engine's lock is held throughout.
+    State: while paused is set, nothing is due; the HTTP server sets it if the client reads too slowly. ended
+    is set with the last lines. broken says how the connection ends, and is "" if it ends normally.
+    _injections holds the faults that affect this watch, _known the ids of all faults checked so far. _held
+    holds the lines that are not due, each with its time of arrival. _sent counts the lines sent. _opening is
+    true until the faults are checked for the first time.
+    Threads: any, with the engine's lock held.
     """
 
     def __init__(self, watcher: Watcher, state: State, asked: RequestAttributes, faults: Faults) -> None:
@@ -52,16 +53,16 @@ class WatchOutput:
 
     @property
     def watcher(self) -> Watcher:
-        """The watcher that makes the lines."""
+        """The watcher that produces the lines."""
         return self._watcher
 
     @property
     def subscription(self) -> Subscription:
-        """What the client watches."""
+        """The objects that the client watches."""
         return self._watcher.subscription
 
     def take(self, now: float) -> list[bytes]:
-        """Take the lines to send now, oldest first."""
+        """Remove and return the lines to send now, oldest first."""
         if self.ended:
             return []
         if not self._is_touched():
@@ -80,7 +81,7 @@ class WatchOutput:
         return lines
 
     def arrive(self, now: float) -> None:
-        """Take the lines of a commit at once, so that a delay starts now and not at the next look."""
+        """Fetch a new commit's lines if watch events are delayed, so that their delay starts now."""
         if self.ended or not self._is_touched():
             return
         self._look(now)
@@ -98,7 +99,7 @@ class WatchOutput:
         return self._may_take() and self._watcher.is_due(now, up_to=self._up_to())
 
     def next_wake(self) -> float:
-        """Return when a line or the end is due even if nothing changes: unix time, or infinity for never."""
+        """Return the unix time at which the next line is due without another change; infinity for never."""
         if self.paused:
             return inf
         if not self._is_touched():
@@ -107,19 +108,19 @@ class WatchOutput:
         return min(due, self._watcher.next_wake()) if self._may_take() else due
 
     def apply_to_open_watches(self, injection: Injection) -> None:
-        """Apply an injection to this watch if it matches."""
+        """Apply an injected fault to this watch if it matches."""
         if not self.ended and self._faults.offer(injection, self._asked):
             self._injections.append(injection)
 
     def close(self) -> None:
-        """The client has left."""
+        """End the watch because its client has disconnected."""
         self.ended = self._watcher.ended = True
 
     def _is_touched(self) -> bool:
         return self._faults.active or bool(self._injections) or bool(self._held)
 
     def _look(self, now: float) -> None:
-        """Determine which faults affect this watch, once after each change of the faults."""
+        """Determine which faults affect this watch, if the faults have changed since the last call."""
         if self._revision != self._faults.revision:
             opening, self._opening = self._opening, False
             self._injections += self._faults.affecting_watch(self._asked, self._known, now, opening=opening)
@@ -127,7 +128,7 @@ class WatchOutput:
             self._revision = self._faults.revision
 
     def _release(self, now: float) -> list[bytes]:
-        """Take lines from the watcher, and pass on those that are not held back."""
+        """Fetch lines from the watcher, and return those that are due and allowed by the faults."""
         self._take_in(now)
         room = min(self._quota(), self._room_before_silence())
         due = now - self._delay()
@@ -163,7 +164,7 @@ class WatchOutput:
         return (i.fault for i in self._injections if not i.over and isinstance(i.fault, kind))
 
     def _quota(self) -> float:
-        """Return how many more lines may be sent before a fault ends the stream."""
+        """Return how many more lines can be sent before a fault ends the stream."""
         limits = [fault.after_events for fault in self._holding(DropWatch)]
         limits += [fault.after_events for fault in self._holding(Expire)]
         return min(limits, default=inf) - self._sent
@@ -172,14 +173,14 @@ class WatchOutput:
         return min((fault.after_events for fault in self._holding(Silence)), default=inf) - self._sent
 
     def _delay(self) -> float:
-        """Return how many seconds lines wait, or infinity if they wait until a fault is cleared."""
+        """Return how many seconds lines are delayed, or infinity if they wait until a fault is cleared."""
         return max(
             (inf if f.delay_seconds is None else f.delay_seconds for f in self._holding(DelayWatch)),
             default=0.0,
         )
 
     def _up_to(self) -> int | None:
-        """Return the newest resource version that the client may see, or None if it may see all."""
+        """Return the newest resource version to show to the client, or None for no limit."""
         newest = self._state.resource_version
         limits = [
             injection.newest_visible(newest)
@@ -192,7 +193,7 @@ class WatchOutput:
         return self._room_before_silence() > 0 and self._delay() < inf
 
     def _may_take(self) -> bool:
-        """Return whether to take more from the watcher, which is false while nothing could be sent."""
+        """Return whether to fetch more lines from the watcher. Do not fetch lines that could not be sent."""
         return not self._watcher.ended and self._may_send() and len(self._held) < self._room_before_silence()
 
 

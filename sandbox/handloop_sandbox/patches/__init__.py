@@ -1,1 +1,1 @@
-"""Merge, JSON and strategic merge patches, server-side apply, and the managed fields of all writes."""
+"""Applies JSON patches, merge patches and server-side apply, and records the managed fields of writes."""

@@ -1,9 +1,10 @@
 """
-Sets of fields in the form of `fieldsV1`, and operations on them.
+Sets of field paths, in the format of `fieldsV1`, and operations on them.
 
-A set is a nested dict that maps each path element to the set below it. Elements are `f:<name>`, `k:<JSON of
-key members>`, `v:<JSON value>` and `i:<index>`. The entry "." makes an element itself a member; a member
-without children is just `{}`. Operations share what they do not change, and never modify their arguments.
+A set is a nested dict that maps each path element to the set of the paths below it. Elements are `f:<name>`,
+`k:<JSON of key members>`, `v:<JSON value>` and `i:<index>`. If an element with children is itself a member of
+the set, its dict has the entry "."; a member without children is `{}`. Only insert() and graft() modify their
+arguments. Results can share dicts with the arguments.
 Follows: structured-merge-diff fieldpath (set.go, serialize.go, serialize-pe.go).
 """
 
@@ -19,22 +20,22 @@ FieldSet = dict[str, Any]
 Path = tuple[str, ...]
 
 SELF = "."
-"""The entry that makes an element a member even though it has members below it."""
+"""The entry that marks an element with children as a member itself."""
 _MEMBER: FieldSet = {SELF: {}}
 
 
 def field_element(name: str) -> str:
-    """Return the element for a named member."""
+    """Return the path element for an object's member."""
     return f"f:{name}"
 
 
 def key_element(keys: dict[str, Any]) -> str:
-    """Return the element for a list entry that is identified by key members."""
+    """Return the path element for a list entry that is identified by key members."""
     return "k:" + _go_json(dict(sorted(keys.items())))
 
 
 def value_element(value: Any) -> str:
-    """Return the element for an entry in a set."""
+    """Return the path element for a value in a list that is a set."""
     return "v:" + _go_json(value)
 
 
@@ -46,7 +47,7 @@ def _go_json(value: Any) -> str:
 
 
 def insert(fields: FieldSet, path: Sequence[str]) -> None:
-    """Add one path to a set under construction."""
+    """Add one path to a set, in place."""
     if not path:
         return
     fields = _parent(fields, path)
@@ -58,7 +59,7 @@ def insert(fields: FieldSet, path: Sequence[str]) -> None:
 
 
 def graft(fields: FieldSet, path: Sequence[str], node: FieldSet) -> None:
-    """Add a path that the set under construction does not contain yet, with everything below it."""
+    """Insert the set node at a path of another set, in place. The other set must not contain the path."""
     _parent(fields, path)[path[-1]] = node
 
 
@@ -93,7 +94,7 @@ def union(left: FieldSet, right: FieldSet) -> FieldSet:
 
 
 def difference(left: FieldSet, right: FieldSet) -> FieldSet:
-    """Return the members of left that are not in right. A parent and its children are separate members."""
+    """Return the members of left that are not in right. Removing a member does not remove its children."""
     rest: FieldSet | None = None
     for element, node in right.items():
         known = left.get(element)
@@ -123,7 +124,7 @@ def intersection(left: FieldSet, right: FieldSet) -> FieldSet:
 
 
 def without(left: FieldSet, right: FieldSet) -> FieldSet:
-    """Return the set left without the members of right and everything below them."""
+    """Return left without the members of right and without all paths below those members."""
     rest: FieldSet = {}
     for element, node in left.items():
         other = right.get(element)
@@ -135,13 +136,13 @@ def without(left: FieldSet, right: FieldSet) -> FieldSet:
 
 
 def has(fields: FieldSet, element: str) -> bool:
-    """Return whether the element itself, directly below the root, is a member."""
+    """Return whether the path that consists of this one element is a member."""
     node = fields.get(element)
     return node is not None and (not node or SELF in node)
 
 
 def below(fields: FieldSet, element: str) -> FieldSet:
-    """Return the members below an element, without the element itself."""
+    """Return the set of the paths below an element."""
     node = fields.get(element)
     if not node:
         return {}
@@ -149,7 +150,7 @@ def below(fields: FieldSet, element: str) -> FieldSet:
 
 
 def paths(fields: FieldSet, prefix: Path = ()) -> Iterator[Path]:
-    """Yield every member in order: first those directly below a node, and then the deeper ones."""
+    """Yield every member, sorted. At each level, members come before the members below them."""
     ordered = sorted(element for element in fields if element != SELF)
     for element in ordered:
         if has(fields, element):
@@ -159,7 +160,7 @@ def paths(fields: FieldSet, prefix: Path = ()) -> Iterator[Path]:
 
 
 def shown(path: Path) -> str:
-    """Return a path as messages show it: `.spec.containers[name="app"].image`."""
+    """Return a path in the form that messages use: `.spec.containers[name="app"].image`."""
     return "".join(map(_shown_element, path))
 
 

@@ -1,9 +1,10 @@
 """
-JSON patch as the API server applies it, which differs slightly from RFC 6902.
+Applies JSON patches as the API server does, which differs slightly from RFC 6902.
 
-Follows: gopkg.in/evanphx/json-patch.v4 patch.go. Differs from the RFC: `replace` creates a missing member of
-an existing object. `test` against null passes for a missing member. Negative indices count from the end. A
-path without a leading slash loses its first part. All failures have the same message (see `_refuse`).
+The differences from the RFC: `replace` creates a missing member of an existing object. `test` with null
+succeeds if the member is missing. Negative indices count from the end. The first part of a path is ignored if
+the path does not begin with a slash. All failures have the same message (see `_refuse`).
+Follows: gopkg.in/evanphx/json-patch.v4 patch.go.
 """
 
 from __future__ import annotations
@@ -29,9 +30,11 @@ Container = dict[str, Any] | list[Any]
 
 def json_patch(current: dict[str, Any], operations: Any, body: bytes = b"") -> dict[str, Any]:
     """
-    Return the object after the operations, which are decoded JSON; body is their text.
+    Apply the operations to an object, and return the new object.
 
-    Raises: StatusError 400 when they are not a list of objects, 413 for too many, 422 if one of them fails.
+    Args: operations is decoded JSON. body is the same JSON as the client wrote it.
+    Raises: StatusError 400 if operations is not a list of objects, 413 if there are too many, 422 if one of
+    them fails.
     """
     checked = _checked(operations)
     document: Container = _copied(current)
@@ -55,7 +58,11 @@ def json_patch(current: dict[str, Any], operations: Any, body: bytes = b"") -> d
 
 
 def _copied_bytes(document: Container, operation: dict[str, Any]) -> int:
-    """Return a copied value's size. It is limited because a few copies of copies would fill any memory."""
+    """
+    Return the size of the value that an operation copies.
+
+    The total size is limited, because a few operations that copy copies could exhaust the memory.
+    """
     source, key = _find(document, _text(operation, "from"))
     return len(json.dumps(_get(source, key), separators=(",", ":")))
 
@@ -98,7 +105,7 @@ def _text(operation: dict[str, Any], key: str) -> str:
 
 
 def _find(document: Container, path: str) -> tuple[Container, str]:
-    """Return the container to which the last part of a path belongs, and that part."""
+    """Return the object or list that contains a path's target, and the last part of the path."""
     parts = [part.replace("~1", "/").replace("~0", "~") for part in path.split("/")]
     if len(parts) < 2:  # noqa: PLR2004 no slash
         _refuse()
@@ -203,7 +210,7 @@ class _Operation(msgspec.Struct):
 
 
 def _spelled_values(body: bytes) -> list[msgspec.Raw]:
-    """Return the values of the operations as the client wrote them."""
+    """Return the JSON text of each operation's value, as the client wrote it."""
     try:
         return [operation.value for operation in msgspec.json.decode(body, type=list[_Operation])]
     except msgspec.DecodeError:
@@ -211,7 +218,7 @@ def _spelled_values(body: bytes) -> list[msgspec.Raw]:
 
 
 def _is_spelled(found: Any, raw: msgspec.Raw) -> bool:
-    """Return whether a value is written as in Go, with only `&`, `<` and `>` escaped."""
+    """Return whether the text of a value has the form in which Go writes its strings."""
     if isinstance(found, dict) and raw:
         inner = msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
         return all(_is_spelled(entry, inner[key]) for key, entry in found.items())
@@ -238,7 +245,7 @@ _OPERATIONS: dict[str, Callable[[Container, dict[str, Any]], Container]] = {
 
 
 def same_json(left: Any, right: Any) -> bool:
-    """Return whether two JSON values have the same type and value. 1, 1.0 and true are all different."""
+    """Return whether two JSON values have the same type and value. 1, 1.0 and true differ from each other."""
     if type(left) is not type(right):
         return False
     if isinstance(left, dict):

@@ -1,10 +1,9 @@
 """
-`metadata.managedFields`, which records who wrote which field.
+Maintains `metadata.managedFields`, which records who wrote which field.
 
 Fields are compared in the version of the request, because a field means the same in all versions of a kind.
-If a webhook converts the objects, they are compared in the version of each manager. If an object does not
-match the version of one of its managers, or cannot be converted to it, it loses all entries in an update, as
-in a cluster.
+However, if a webhook converts the objects, they are compared in the version of each manager. As in a cluster,
+an update removes all entries if the object does not match a manager's version or cannot be converted to it.
 Follows: apimachinery pkg/util/managedfields/internal (managedfieldsupdater.go, capmanagers.go, stripmeta.go,
 fields.go) and structured-merge-diff merge/update.go.
 """
@@ -55,9 +54,9 @@ _STATUS_RESETS: dict[tuple[str, str], tuple[tuple[str, ...], ...]] = {
 
 class FieldManager(NamedTuple):
     """
-    A writer: its name, its operation, and the subresource.
+    A field manager: its name, operation, API version and subresource.
 
-    api_version is "" for apply, whose entries survive a version change.
+    api_version is "" for apply, because a manager that applies keeps its identity in another version.
     """
 
     name: str
@@ -67,7 +66,7 @@ class FieldManager(NamedTuple):
 
 
 class Owned(NamedTuple):
-    """The fields that a manager owns, their version, and when it last changed them (None if not yet)."""
+    """The fields that a manager owns, their API version, and the time of its last change, if known."""
 
     fields: FieldSet
     api_version: str
@@ -78,16 +77,16 @@ Managed = dict[FieldManager, Owned]
 
 
 def manager_of(resource: ServedResource, name: str, operation: str, subresource: str) -> FieldManager:
-    """Return the identity under which a request's fields are recorded."""
+    """Return the field manager under which a request's fields are recorded."""
     version = "" if operation == APPLY else resource.api_version
     return FieldManager(name or UNKNOWN_MANAGER, operation, version, subresource)
 
 
 def decode(entries: Any) -> Managed:
     """
-    Return the managers in `metadata.managedFields`.
+    Decode `metadata.managedFields`, and return what each manager owns.
 
-    Raises: ValueError for entries in a form that the server does not write.
+    Raises: ValueError if an entry is malformed.
     """
     managed: Managed = {}
     for entry in entries or ():
@@ -101,7 +100,11 @@ def decode(entries: Any) -> Managed:
 
 
 def encode(managed: Managed) -> list[dict[str, Any]]:
-    """Return `metadata.managedFields`: appliers first, then by time, name, version and subresource."""
+    """
+    Encode managers as `metadata.managedFields`.
+
+    The entries are sorted by operation (Apply first), time, name, version and subresource.
+    """
 
     def order(item: tuple[FieldManager, Owned]) -> tuple[str, str, str, str, str]:
         manager, owned = item
@@ -130,7 +133,11 @@ def record_update(
     now: float,
     subresource: str = "",
 ) -> list[dict[str, Any]]:
-    """Return the managedFields, possibly [], after a create (old is None), update or patch by manager."""
+    """
+    Return the managedFields after manager has created, updated or patched an object.
+
+    Args: old is None for a create. Returns: [] if nothing can be recorded.
+    """
     before = old["metadata"].get("managedFields") or [] if old is not None else []
     managed = _managed_before(before, new, subresource=subresource)
     if not managed and old is not None:
@@ -150,7 +157,7 @@ def record_update(
 
 
 def in_versions(managed: Managed, resource: ServedResource) -> Managed:
-    """Return the managers whose version the kind still has. Those of removed versions are dropped."""
+    """Return the managers without those whose API version the kind no longer has."""
     if not resource.schemas:
         return managed
     known = {f"{resource.group}/{version}" for version in resource.schemas}
@@ -158,7 +165,7 @@ def in_versions(managed: Managed, resource: ServedResource) -> Managed:
 
 
 def misfits(managed: Managed, obj: Mapping[str, Any], resource: ServedResource) -> list[str]:
-    """Return where an object does not match the version of one of its managers, or [] if it matches all."""
+    """Return where an object does not match a manager's version. If it matches all versions, return []."""
     if not resource.schemas:
         return []
     others = (in_version(resource, api_version) for api_version in _other_versions(managed, resource))
@@ -173,9 +180,10 @@ def changes_for_others(
     old: Mapping[str, Any], new: Mapping[str, Any], managed: Managed, resource: ServedResource
 ) -> Mapping[str, Comparison]:
     """
-    Return, by version, how managers of other versions see the change if a webhook converts the objects.
+    Return, for each other version that has managers, the change as seen in that version.
 
-    Raises: ConversionNeededError, ConversionFailedError.
+    Without a webhook that converts the objects, return {}, because all versions have the same fields.
+    Raises: ConversionNeededError if the conversion is not known yet, ConversionFailedError if it fails.
     """
     if resource.conversion is None:
         return {}
@@ -189,7 +197,7 @@ def changes_for_others(
 def seen_in(
     resource: ServedResource, objects: Sequence[Mapping[str, Any]], api_version: str
 ) -> list[dict[str, Any]]:
-    """Return objects converted to another version by the webhook. Without a webhook, they do not change."""
+    """Convert objects to another version with the webhook. Without a webhook, return them unchanged."""
     given = [dict(obj) for obj in objects]
     if resource.conversion is None or all(obj["apiVersion"] == api_version for obj in given):
         return given
@@ -202,7 +210,7 @@ def _other_versions(managed: Managed, resource: ServedResource) -> list[str]:
 
 
 def in_version(resource: ServedResource, api_version: str) -> ServedResource:
-    """Return the resource of another version of the kind."""
+    """Return the resource as served in another API version."""
     return _in_version(resource, api_version.rpartition("/")[2])
 
 
@@ -212,7 +220,7 @@ def _in_version(resource: ServedResource, version: str) -> ServedResource:
 
 
 def _managed_before(before: list[dict[str, Any]], new: Mapping[str, Any], *, subresource: str) -> Managed:
-    """Return the managers before an update. A client may send others, or reset them with one empty entry."""
+    """Return the managers before an update. The client can replace them, or clear them by sending [{}]."""
     sent = new["metadata"].get("managedFields")
     if sent == [{}] and not subresource:
         return {}
@@ -250,9 +258,9 @@ def after_update(
     others: Mapping[str, Comparison] = MappingProxyType({}),
 ) -> Managed:
     """
-    Return the managers after an update: changed fields move to manager, if the request can set them.
+    Return the managers after an update. The changed fields that the request can set now belong to manager.
 
-    Args: others holds the changes as managers of other versions see them, if they differ.
+    Args: others maps other versions to the changes as seen in those versions, if they differ.
     """
     changed = union(changes.added, changes.modified)
     resets = reset_fields(resource, manager.subresource)
@@ -273,13 +281,13 @@ def after_update(
 
 
 def ownable(fields: FieldSet, resource: ServedResource, subresource: str) -> FieldSet:
-    """Return a set without the fields that never have an owner and those that this request resets."""
+    """Return the fields without those that never have an owner and those that this request cannot change."""
     return difference(without(fields, reset_fields(resource, subresource)), _NEVER_OWNED)
 
 
 @lru_cache(maxsize=512)
 def reset_fields(resource: ServedResource, subresource: str) -> FieldSet:
-    """Return the fields that a write through this subresource never changes."""
+    """Return the fields that a write to this subresource never changes."""
     fields: FieldSet = {}
     for path in _reset_paths(resource, subresource):
         insert(fields, [field_element(part) for part in path])
@@ -299,7 +307,7 @@ def _reset_paths(resource: ServedResource, subresource: str) -> tuple[tuple[str,
 
 
 def capped(managed: Managed) -> Managed:
-    """Return the managers with up to ten updaters. The oldest of the same version are merged into one."""
+    """Limit the managers with operation Update to ten, by merging the oldest ones of the same version."""
     updaters = sorted(
         (manager for manager in managed if manager.operation == UPDATE),
         key=lambda manager: (managed[manager].time or "", manager),
@@ -327,7 +335,7 @@ def capped(managed: Managed) -> Managed:
 
 @lru_cache(maxsize=256)
 def empty_object(resource: ServedResource) -> dict[str, Any]:
-    """Return a new object of a kind before anything is set, with only the structs that are never omitted."""
+    """Return the empty object of a kind. It contains only the fields that Go never omits, as zero values."""
     return {} if resource.custom or resource.schema is None else _zero_struct(resource.schema)
 
 

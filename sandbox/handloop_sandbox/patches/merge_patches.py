@@ -1,10 +1,10 @@
 """
-JSON merge patch, and strategic merge patch, which knows which lists have keys.
+Applies JSON merge patches and strategic merge patches.
 
-A merge patch differs from RFC 7386 in one point: a list that replaces an object keeps the nulls inside its
-elements. The directives of a strategic patch are `$patch: replace | delete | merge`,
-`$deleteFromPrimitiveList/<list>`, `$setElementOrder/<list>` and `$retainKeys`. Merge keys and strategies come
-from the schema. The input is never changed, because every level is copied.
+A JSON merge patch differs from RFC 7386 in one point: a list that replaces an object keeps the nulls inside
+its elements. A strategic merge patch merges lists by the merge keys and strategies in the schema. Its
+directives are `$patch: replace | delete | merge`, `$deleteFromPrimitiveList/<list>`,
+`$setElementOrder/<list>` and `$retainKeys`. The input is never modified, because every level is copied.
 Follows: gopkg.in/evanphx/json-patch.v4 merge.go, apimachinery pkg/util/strategicpatch/patch.go.
 """
 
@@ -27,7 +27,7 @@ from handloop_sandbox.wire.status import StatusError, bad_request, failure, inte
 
 
 def merge_patch(current: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
-    """Merge a patch into the object: null removes a member, objects are merged, anything else replaces it."""
+    """Apply a JSON merge patch: null removes a member, objects are merged, other values replace a member."""
     merged = dict(current)
     for key, value in patch.items():
         if value is None:
@@ -44,7 +44,7 @@ def merge_patch(current: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any
 
 
 def without_nulls(value: Any) -> Any:
-    """Return a value without members that are null, at any depth. Null elements of lists stay."""
+    """Return a value without members that are null, at any depth. Null elements of lists are kept."""
     if isinstance(value, dict):
         return {key: without_nulls(child) for key, child in value.items() if child is not None}
     if isinstance(value, list):
@@ -61,7 +61,7 @@ Map = dict[str, Any]
 
 
 class _Field(NamedTuple):
-    """How a member is patched: its schema (for a list, that of the elements), merge key and strategy."""
+    """How to patch a member: its schema (or its elements' schema), its merge key and its strategy."""
 
     schema: Schema
     key: str
@@ -70,10 +70,10 @@ class _Field(NamedTuple):
 
 def strategic_merge_patch(current: Map, patch: Map, schema: Schema) -> Map:
     """
-    Return the object with the patch merged in.
+    Apply a strategic merge patch to an object, and return the new object.
 
-    Raises: StatusError 400 for malformed directives, 422 for lists of lists, 500 for errors that the server
-        does not classify.
+    Raises: StatusError 400 for malformed directives, 422 for lists of lists, and 500 for errors to which
+    Kubernetes assigns no other status.
     """
     return _merge_map(current, patch, schema)
 
@@ -122,7 +122,7 @@ def _set(merged: Map, key: str, value: Any, schema: Schema) -> None:
 
 
 def _without_directives(value: Any) -> tuple[Any, bool]:
-    """Return the value without `$patch` maps inside, and whether to keep the value."""
+    """Return a value without the `$patch` maps inside it, and whether it should be kept itself."""
     if isinstance(value, dict):
         if PATCH in value:
             return None, False
@@ -186,7 +186,7 @@ def _listed(key: str, directive: str, complaint: str) -> str:
 
 
 def _ordered_lists(current: Map, patch: Map, schema: Schema) -> tuple[Map, Map]:
-    """Merge every list that has a `$setElementOrder`; return the rest of the patch."""
+    """Merge every list that has a `$setElementOrder`. Return the object and the rest of the patch."""
     merged, rest = current, dict(patch)
     for key, order in patch.items():
         if not key.startswith(ELEMENT_ORDER):
@@ -220,7 +220,7 @@ def _merged_list(old: list[Any] | None, new: list[Any] | None, field: _Field) ->
 
 
 def _check_order(new: list[Any], order: list[Any], key: str) -> None:
-    """Refuse a patch whose elements are not in the order of its `$setElementOrder`."""
+    """Raise an error if the elements of a patch are not in the order of its `$setElementOrder`."""
     if not new or not order:
         return
     wanted = [
@@ -232,7 +232,7 @@ def _check_order(new: list[Any], order: list[Any], key: str) -> None:
             position += 1
         if position < len(wanted) and _key_of(wanted[position], key) == _key_of(named, key):
             position += 1
-    # As in Kubernetes, elements with a directive after the last ordered one are treated as out of order.
+    # As in Kubernetes, a directive after the last ordered element counts as out of order.
     if position < len(wanted):
         given, wanted_order = go_value(new), go_value(order)
         text = f"The order in patch list:\n{given}\n doesn't match {ELEMENT_ORDER} list:\n{wanted_order}\n"
@@ -271,7 +271,7 @@ def _element_kind(*lists: Sequence[Any]) -> type:
 
 
 def _special_elements(old: list[Any], new: list[Any], key: str) -> tuple[list[Any], list[Any]]:
-    """Apply the elements with `$patch`. Returns: the rest of the old list, and the rest of the patch."""
+    """Apply the elements with `$patch`. Return the remaining elements of the list and of the patch."""
     kept, additions, replace = list(old), [], False
     for entry in new:
         match entry.get(PATCH):
@@ -320,10 +320,10 @@ def _wrong_type(expected: Any, actual: Any) -> StatusError:
 
 def _in_order(merged: list[Any], order: list[Any], server_order: list[Any], key: str) -> list[Any]:
     """
-    Return the elements of the patch in its order, and the others in the server's order.
+    Sort merged elements. Those in `order` follow the patch's order, the others the live list's order.
 
-    Each of the others stays before the first element of the patch that followed it on the server. The order
-    of the patch takes precedence over that of the live list.
+    The two sequences are then interleaved. An element that is not in `order` stays before the next element of
+    `order` if it precedes that element in the live list. The patch's order takes precedence.
     """
     ranks = _ranks(order, key)
     live = _ranks(server_order, key)

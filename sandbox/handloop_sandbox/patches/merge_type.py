@@ -1,9 +1,8 @@
 """
-What a schema means for owning and merging fields: which lists and maps are atomic, and which have entries
-that are owned and merged separately.
+The types that determine how fields are owned and merged, compiled from schemas.
 
-A type may allow scalars, lists and maps at the same time, and then the value decides (custom resources
-without a schema).
+They tell which lists and maps are atomic, and which have entries that are owned and merged separately. If a
+schema does not specify a type, the compiled type allows scalars, lists and maps, and depends on the value.
 Follows: kube-openapi pkg/schemaconv/openapi.go and structured-merge-diff schema/elements.go.
 """
 
@@ -34,18 +33,18 @@ UNTYPED = "untyped"
 
 
 class ElementError(Exception):
-    """A list entry cannot be distinguished from the others."""
+    """Raised when a list or map entry does not fit its type; for example, if it has no keys."""
 
 
 class Atom(NamedTuple):
-    """The types that a value may have: a kind of scalar, a list, a map; None if not allowed."""
+    """The types that a value can have: a scalar, list and map type, each of them None if not allowed."""
 
     scalar: str | None = None
     list: ListType | None = None
     map: MapType | None = None
 
     def of(self, value: Any) -> Atom:
-        """Return the part that applies to a value, or the whole Atom for null and values of a wrong type."""
+        """Return only the type that fits a value. For null and values of a wrong type, return all types."""
         if isinstance(value, dict):
             return Atom(map=self.map) if self.map else self
         if isinstance(value, list):
@@ -57,9 +56,9 @@ class Atom(NamedTuple):
 
 class MapType:
     """
-    An object: declared members, and the type of all others (None if there are no others).
+    The type of an object: its declared members, and a common type for all others, if others are allowed.
 
-    Members are compiled on first use, because types can refer to themselves.
+    The members' types are compiled on first use, because types can refer to themselves.
     """
 
     __slots__ = ("_children", "_element", "_preserve", "_schemas", "atomic")
@@ -74,11 +73,11 @@ class MapType:
         self._children: dict[str, Atom] = {}
 
     def declares(self, name: str) -> bool:
-        """Return whether the schema declares this member, unlike the keys of a map."""
+        """Return whether the schema declares this member by name."""
         return name in self._schemas
 
     def member(self, name: str) -> Atom | None:
-        """Return the type of a member, or None if there is no such member."""
+        """Return the type of a member, or None if the schema does not allow it."""
         known = self._children.get(name)
         if known is None:
             declared = name in self._schemas
@@ -91,7 +90,11 @@ class MapType:
 
 
 class ListType:
-    """A list: atomic, a set of scalars (no keys), or entries identified by keys, which may have defaults."""
+    """
+    The type of a list: atomic, a set of scalars, or entries that are identified by key members.
+
+    The key members can have defaults.
+    """
 
     __slots__ = ("_atom", "_keys", "_preserve", "_schema", "associative")
 
@@ -116,9 +119,9 @@ class ListType:
 
     def element(self, value: Any) -> str:
         """
-        Return the path element of an entry.
+        Return the path element that identifies an entry.
 
-        Raises: ElementError for an entry without keys, or for a non-scalar entry in a set.
+        Raises: ElementError if the entry has no keys, or if it is not a scalar and the list is a set.
         """
         return self._keyed(value) if self._keys else _set_element(value)
 
@@ -163,7 +166,7 @@ DEDUCED_ATOM = Atom(UNTYPED, ListType(None, associative=False), MapType({}, DEDU
 
 
 def compile_type(schema: Schema, *, preserve: bool = False) -> Atom:
-    """Return a schema's type. preserve comes from an outer x-kubernetes-preserve-unknown-fields."""
+    """Compile a schema. preserve is true if an outer schema sets x-kubernetes-preserve-unknown-fields."""
     found = resolve(schema)
     shape = shape_of(found)
     if schema is DEDUCED_SCHEMA or shape is Shape.RAW:
@@ -217,7 +220,7 @@ def _list_type(found: Schema, *, preserve: bool) -> ListType:
 
 @lru_cache(maxsize=256)
 def type_of_resource(resource: ServedResource) -> Atom:
-    """Return the type of a resource's objects, compiled once."""
+    """Return the type of a resource's objects, which is compiled once and cached."""
     if resource.schema is None:
         return DEDUCED_ATOM
     if not resource.custom:

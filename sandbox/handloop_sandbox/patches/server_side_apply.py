@@ -1,5 +1,5 @@
 """
-Server-side apply: merges a manager's configuration, and finds conflicts with other managers.
+Server-side apply: merges the configuration that a manager applies, and finds conflicts with other managers.
 
 Follows: structured-merge-diff merge/update.go (Apply, prune), apimachinery pkg/util/managedfields/internal
 (structuredmerge.go, skipnonapplied.go, lastappliedmanager.go, lastappliedupdater.go, conflict.go).
@@ -54,14 +54,14 @@ Object = dict[str, Any]
 
 
 class _Conflict(NamedTuple):
-    """A field of another manager that the applied configuration changes."""
+    """A field that the applied configuration changes, and the other manager that owns it."""
 
     manager: FieldManager
     path: Path
 
 
 class _ConflictsError(Exception):
-    """Other managers own fields that would change, and the request does not set force."""
+    """Raised if fields of other managers would change, and the request does not set force."""
 
     def __init__(self, found: list[_Conflict]) -> None:
         super().__init__(f"{len(found)} conflicts")
@@ -69,7 +69,7 @@ class _ConflictsError(Exception):
 
 
 class _Apply(NamedTuple):
-    """One request: the live object, the applied configuration, and its manager."""
+    """One apply request: the live object, the applied configuration, and the managers."""
 
     live: Object
     applied: Object
@@ -94,10 +94,11 @@ def server_side_apply(
     subresource: str = "",
 ) -> Object:
     """
-    Return the object after the apply, with its new managedFields; current is None if it is created.
+    Apply a configuration to an object, and return the new object with its managedFields.
 
-    Raises: StatusError 400 for a wrong kind or sent managedFields, 409 with a cause for each field of another
-    manager (unless force), 500 for a configuration that does not match the schema.
+    Args: current is the live object; None creates it.
+    Raises: StatusError 400 if the kind is wrong or the configuration contains managedFields; 409 with a cause
+    for each conflicting field, unless force is set; 500 if the configuration does not match the schema.
     """
     _check(applied, resource)
     live = _unmanaged(current) if current is not None else _empty(resource)
@@ -159,7 +160,7 @@ def _empty(resource: ServedResource) -> Object:
 def _managed(
     current: Object | None, live: Object, resource: ServedResource, now: float, identity: FieldManager
 ) -> Managed:
-    """Return the managers so far. Fields older than the first apply belong to `before-first-apply`."""
+    """Return the managers before the apply. If none are recorded, `before-first-apply` owns all fields."""
     if current is None:
         return {}
     try:
@@ -174,7 +175,7 @@ def _managed(
 
 
 def _apply_with_last_applied(request: _Apply, *, force: bool) -> tuple[Object, Managed]:
-    """Apply. kubectl takes over the fields of its own client-side apply without a conflict."""
+    """Apply the request. kubectl can take over the fields of its client-side apply without conflicts."""
     try:
         return _apply(request, force=force)
     except _ConflictsError as conflicts:
@@ -223,10 +224,10 @@ def _without_resets(fields: FieldSet, request: _Apply) -> FieldSet:
 
 def _prune(request: _Apply, merged: Object, managed: Managed, last: Owned) -> Object:
     """
-    Remove the fields that this manager applied before but does not apply now, and that no other manager owns.
+    Remove the fields that this manager applied before but not now, unless another manager owns them.
 
-    This removes whole entries and objects, then adds back other managers' fields inside them, in the
-    version of the last apply and in the versions of the others.
+    First, whole entries and objects are removed in the version of the last apply. Then, the other managers'
+    fields inside them are added back, in each manager's version.
     """
     home, resource = last.api_version, request.resource
     atom = type_of_resource(in_version(resource, home) if resource.conversion else resource)
@@ -250,7 +251,7 @@ def _owned_by_version(managed: Managed, home: str, resource: ServedResource) -> 
 
 
 def _with_owned(request: _Apply, whole: Object, pruned: Object, fields: FieldSet, version: str) -> Object:
-    """Return a pruned object plus those fields of the whole object that managers of a version own."""
+    """Add these fields of the whole object back to the pruned object, in the given version."""
     resource = request.resource
     atom = type_of_resource(in_version(resource, version) if resource.conversion else resource)
     (whole,), (pruned,) = (seen_in(resource, [obj], version) for obj in (whole, pruned))
@@ -270,7 +271,7 @@ def _taken_over(
     *,
     force: bool,
 ) -> Managed:
-    """Return the managers after an apply. Args: others holds the changes in other managers' versions."""
+    """Return the managers after an apply. Args: others maps other versions to the changes in them."""
     seen = {other: others.get(owned.api_version, changes) for other, owned in managed.items()}
     conflicts = {
         other: shared
@@ -293,7 +294,11 @@ def _taken_over(
 
 
 def _last_applied_fields(request: _Apply) -> FieldSet | None:
-    """Return the fields that client-side apply set and nobody has changed, or None without its annotation."""
+    """
+    Return the fields that client-side apply set and that have not been changed since.
+
+    Returns: None if the object has no valid annotation of client-side apply.
+    """
     text = (request.live["metadata"].get("annotations") or {}).get(LAST_APPLIED)
     try:
         last = json.loads(text or "")
@@ -310,7 +315,7 @@ def _last_applied_fields(request: _Apply) -> FieldSet | None:
 
 
 def _with_last_applied(merged: Object, request: _Apply) -> Object:
-    """Return the merged object. kubectl's annotation, if present, is set to the applied object."""
+    """Return the merged object. If kubectl's annotation is present, set it to the applied configuration."""
     annotations = merged["metadata"].get("annotations") or {}
     if request.manager.name != "kubectl" or not annotations.get(LAST_APPLIED):
         return merged

@@ -1,5 +1,5 @@
 """
-Merges an applied configuration into an object, and removes fields from one.
+Merges an applied configuration into a live object, and removes fields from an object.
 
 Follows: structured-merge-diff typed (merge.go, remove.go) and fieldpath/set.go
 (EnsureNamedFieldsAreMembers).
@@ -18,10 +18,9 @@ _NOTHING = object()
 
 def merge(live: Any, applied: Any, atom: Atom) -> Any:
     """
-    Return the live object merged with the applied configuration: applied values take precedence, and list
-    entries stay ordered.
+    Merge the applied configuration into the live object. Applied values take precedence.
 
-    Raises: ElementError for duplicate entries, or entries without keys, in applied.
+    Raises: ElementError if a list in applied contains duplicate entries or entries without keys.
     """
     merged = _merge(live, applied, atom)
     return None if merged is _NOTHING else merged
@@ -55,9 +54,9 @@ def _merge_maps(live: dict[str, Any], applied: dict[str, Any], kind: MapType) ->
 
 def _merge_lists(live: list[Any], applied: list[Any], kind: ListType) -> Any:
     """
-    Return the entries in the applied order, with the other live ones in their old places.
+    Merge two lists. Applied entries have the applied order, and the other live entries stay in place.
 
-    Entries in both move only as far as the applied order demands.
+    Entries in both lists move only as far as the applied order requires.
     """
     new = _indexed(applied, kind)
     old_elements = [kind.element(entry) for entry in live]
@@ -106,7 +105,7 @@ def _indexed(applied: list[Any], kind: ListType) -> dict[str, Any]:
 
 
 def _first_or_none(live: list[Any], elements: list[str]) -> dict[str, Any]:
-    """Map each element to its live entry, or to None if it occurs twice and cannot be merged."""
+    """Map each element to its live entry, or to None if it occurs twice and therefore cannot be merged."""
     found: dict[str, Any] = {}
     for entry, element in zip(live, elements, strict=True):
         found[element] = None if element in found else entry
@@ -120,7 +119,7 @@ def _take(merged: list[Any], live: Any, applied: Any, kind: ListType) -> None:
 
 
 def remove(value: Any, fields: FieldSet, atom: Atom) -> Any:
-    """Return the value without the members of a set. Containers that become empty are also removed (None)."""
+    """Return the value without these fields. For a list or object that becomes empty, return None."""
     atom = atom.of(value)
     if atom.map and isinstance(value, dict):
         return None if atom.map.atomic or not value else _remove_from_map(value, fields, atom.map)
@@ -153,7 +152,7 @@ def _remove_from_list(value: list[Any], fields: FieldSet, kind: ListType) -> Any
 
 
 def with_named_members(fields: FieldSet, atom: Atom | None) -> FieldSet:
-    """Return a set in which declared fields with members below them are members themselves."""
+    """Add declared fields to the set as members if it contains members below them."""
     widened: FieldSet = {}
     for element, node in fields.items():
         if element == ".":

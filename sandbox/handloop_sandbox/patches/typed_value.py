@@ -1,7 +1,7 @@
 """
-Comparison of two objects, the field set of an object, and validation of an object, all based on its type.
+Compares, validates and lists the fields of objects, according to their type.
 
-Every function takes decoded JSON values and their type (`merge_type.Atom`).
+The functions take decoded JSON values and their type (`merge_type.Atom`).
 Follows: structured-merge-diff typed (compare.go, tofieldset.go, validate.go).
 """
 
@@ -15,11 +15,11 @@ from handloop_sandbox.patches.merge_type import UNTYPED, Atom, ElementError, Lis
 from handloop_sandbox.wire.go_format import go_value
 
 ABSENT = object()
-"""An absent member, which is not the same as null."""
+"""Stands for a member that is absent, in contrast to null."""
 
 
 class Comparison(NamedTuple):
-    """The fields that the second object adds, changes, and lacks."""
+    """The fields that were added, modified and removed between two objects."""
 
     added: FieldSet
     modified: FieldSet
@@ -33,9 +33,9 @@ class Comparison(NamedTuple):
 
 def compare(left: Any, right: Any, atom: Atom) -> Comparison:
     """
-    Return the fields in which right differs from left.
+    Return the fields that were added, modified and removed between left and right.
 
-    Raises: ElementError for list entries without keys.
+    Raises: ElementError if a list entry has no keys, or if the schema does not declare a field.
     """
     found = Comparison({}, {}, {})
     _compare(left, right, atom, [], found)
@@ -62,7 +62,7 @@ def _compare_as(left: Any, right: Any, atom: Atom, path: list[str], found: Compa
 
 
 def _members(value: Any, atom: Atom) -> FieldSet:
-    """Return the fields of a value that has no counterpart, including the value itself."""
+    """Return the field set of a value that was added or removed as a whole, including the value itself."""
     found: FieldSet = {}
     if isinstance(value, dict) and (fields := atom.map) and not fields.atomic:
         for name, entry in value.items():
@@ -74,7 +74,11 @@ def _members(value: Any, atom: Atom) -> FieldSet:
 
 
 def granular_type(left: Any, right: Any, atom: Atom) -> MapType | ListType | None:
-    """Return the type to descend with, or None for a leaf (a scalar, an atomic value or two empty values)."""
+    """
+    Return the map or list type if two values must be compared or merged entry by entry.
+
+    Return None for scalars, atomic values or two empty values, which are treated as a whole.
+    """
     if atom.map:
         return atom.map if not atom.map.atomic and (as_dict(left) or as_dict(right)) else None
     if atom.scalar or atom.list is None:
@@ -83,12 +87,12 @@ def granular_type(left: Any, right: Any, atom: Atom) -> MapType | ListType | Non
 
 
 def as_dict(value: Any) -> dict[str, Any]:
-    """Return the value if it is an object, else an empty object."""
+    """Return the value if it is an object; otherwise, return an empty object."""
     return value if isinstance(value, dict) else {}
 
 
 def as_list(value: Any) -> list[Any]:
-    """Return the value if it is a list, else an empty list."""
+    """Return the value if it is a list; otherwise, return an empty list."""
     return value if isinstance(value, list) else []
 
 
@@ -131,7 +135,7 @@ def _grouped(entries: Iterable[Any], kind: ListType) -> dict[str, list[Any]]:
 def _compare_entries(
     old: list[Any], new: list[Any], kind: ListType, path: list[str], found: Comparison
 ) -> None:
-    """Compare the entries of one element, usually one on each side. Duplicates are treated as one value."""
+    """Compare the entries with the same path element. If there are duplicates, compare them as a whole."""
     if len(old) <= 1 and len(new) <= 1:
         _compare(old[0] if old else ABSENT, new[0] if new else ABSENT, kind.entry, path, found)
     elif len(old) > 1 and len(new) > 1:
@@ -148,7 +152,7 @@ def _compare_entries(
 
 
 def field_set(value: Any, atom: Atom) -> FieldSet:
-    """Return every field that an object sets."""
+    """Return the set of all fields in an object."""
     found: FieldSet = {}
     _collect(value, atom, [], found)
     return found
@@ -187,7 +191,7 @@ def _collect_list(value: list[Any], kind: ListType, path: list[str], found: Fiel
 
 
 def violations(value: Any, atom: Atom, path: str = "") -> list[str]:
-    """Return the places where a value does not match its type, as `.spec.x: field not declared in schema`."""
+    """Return messages about mismatches with the type, such as `.spec.x: field not declared in schema`."""
     atom = atom.of(value)
     if value is None:
         return []
@@ -248,7 +252,7 @@ def _located(path: str, message: str) -> str:
 
 
 def _described(value: Any, scalar: str = "") -> str:
-    """Return a value as messages show it or, for a numeric field, its Go type."""
+    """Return a value in the form that messages use; for a numeric field, return the value's Go type."""
     if scalar == "numeric":
         return {str: "string", bool: "bool", dict: "map[string]interface {}", list: "[]interface {}"}[
             type(value)

@@ -67,7 +67,7 @@ def test_without_descriptors_it_waits_and_then_answers(
     assert asyncio.run(_greeted(listening, 8)) == [b"hello"] * 8
     assert len(set(listening.asked_in)) == _ASKED, "two tries in one round of the loop"
     (record,) = caplog.records
-    words = f"{address}:{port} accepts no connection: {os.strerror(code)}. Close some,"
+    words = f"{address}:{port} cannot accept connections: {os.strerror(code)}. Close some of them,"
     assert record.getMessage() == f"{words} or raise the limit: ulimit -n 4096"
 
 

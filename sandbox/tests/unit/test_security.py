@@ -123,14 +123,14 @@ def test_other_addresses_are_asked_for_and_warned_of(caplog: pytest.LogCaptureFi
     with Sandbox(controllers=(), address="0.0.0.0") as sandbox:  # noqa: S104 - the tested address
         assert _ask(sandbox, _MAPS, token=sandbox.token) == 200
     assert [record.getMessage() for record in caplog.records] == [
-        "the sandbox listens on 0.0.0.0: others can reach it",
-        "its token is sent unencrypted over the network; use TLS",
+        "the sandbox listens on 0.0.0.0: other machines can reach it",
+        "the sandbox's token is sent unencrypted over the network. Use TLS to protect it",
     ]
 
 
 def test_a_sandbox_is_never_opened_to_all_by_accident() -> None:
     """Without a token only loopback is possible."""
-    with pytest.raises(ValueError, match="needs a token: other machines can reach it"):
+    with pytest.raises(ValueError, match="needs a token, because other machines can reach it"):
         Sandbox(controllers=(), address="0.0.0.0", token="")  # noqa: S104 - the tested address
 
 

@@ -25,7 +25,7 @@ def test_a_broken_file_is_named(tmp_path: Path) -> None:
     broken: list[str] = []
     assert [obj["kind"] for obj in objects_in(tmp_path, broken)] == ["Pod"]
     (told,) = broken
-    assert told.startswith(f"{tmp_path}/b.yaml is no YAML: ")
+    assert told.startswith(f"{tmp_path}/b.yaml is not YAML: ")
 
 
 def test_what_cannot_be_sent_is_named(tmp_path: Path) -> None:

@@ -97,7 +97,7 @@ def test_each_fault_has_the_verbs_it_is_usually_wanted_for() -> None:
 
 def test_a_verb_that_no_request_has_is_refused() -> None:
     """It would hit nothing, and say nothing."""
-    with pytest.raises(ValueError, match="'lsit' is not a verb; the verbs are get, list, watch"):
+    with pytest.raises(ValueError, match=r"'lsit' is not a verb\. The verbs are get, list, watch"):
         Error(code=503, verbs=("lsit",))
     with pytest.raises(msgspec.ValidationError, match="'LIST' is not a verb"):
         msgspec.json.decode(b'{"fault": "error", "code": 503, "verbs": ["LIST"]}', type=AnyFault)
