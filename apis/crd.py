@@ -152,8 +152,8 @@ def _check_kept(kind: type[Kind], schema: dict[str, Any]) -> None:
             inner = (inner.get("properties") or {}).get(name)
             if inner is None or path.partition(".")[0] not in ("spec", "status"):
                 raise TypeError(
-                    f"{kind.__name__}.kept_fields: {path} does not lead to a field of spec or status, as "
-                    "spec.hosts does"
+                    f"{kind.__name__}.kept_fields: {path} is not the path of a field in spec or status, such "
+                    "as spec.hosts"
                 )
 
 

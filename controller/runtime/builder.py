@@ -163,7 +163,7 @@ class ControllerBuilder(Generic[K]):
         if not callable(names):
             raise TypeError(f"names must be a function that takes an object and returns names, not {names!r}")
         if isinstance(allowed, str):
-            raise TypeError(f"allowed is a sequence of names, such as ({allowed!r},), and not a str")
+            raise TypeError(f"allowed must be a sequence of names, such as ({allowed!r},), not a str")
         if any(each.kind is kind for each in self._spec.references):
             raise BuilderError(f"one refers_to({checked_kind(kind).__name__}, ...) returns all names")
         if parts := mutable_parts(checked_kind(kind)):

@@ -311,7 +311,7 @@ def test_a_kept_field_that_is_none_is_refused(path: str) -> None:
 
         def to_previous(self) -> Any: ...
 
-    with pytest.raises(TypeError, match=r"Keeps.kept_fields: .* is not a field"):
+    with pytest.raises(TypeError, match=r"Keeps.kept_fields: .* is not the path of a field"):
         custom_resource_definition(Keeps)
 
 

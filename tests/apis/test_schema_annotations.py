@@ -65,9 +65,9 @@ def test_a_default_that_says_nothing_is_told_on_request(annotation: Any, default
 @pytest.mark.parametrize(
     ("annotation", "default", "says"),
     [
-        (Annotated[bool, SERVER_DEFAULT], (), "there is none"),
-        (Annotated[bool, SERVER_DEFAULT] | None, (None,), "there is none"),
-        (tuple[Annotated[int, SERVER_DEFAULT], ...], ((),), "an item has no default"),
+        (Annotated[bool, SERVER_DEFAULT], (), "the field has none"),
+        (Annotated[bool, SERVER_DEFAULT] | None, (None,), "the field has none"),
+        (tuple[Annotated[int, SERVER_DEFAULT], ...], ((),), "an item of a list or map has no default"),
         (Annotated[tuple[str, ...], MAP_ATOMIC], ((),), "write LIST_ATOMIC"),
         (Annotated[str, property_counts(least=1)], ("",), "property_counts is for a struct"),
         (Annotated[int, schema_format("cidr")], (0,), "the format cidr is for strings"),

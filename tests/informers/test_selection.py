@@ -103,7 +103,7 @@ def test_labels_that_contradict_are_outside(labels: str, asked: str, outside: bo
     """An empty list would mean that the server has none."""
     selection = selection_of(Pod, labels=labels)
     if outside:
-        with pytest.raises(OutsideSelection, match="unable to list pods from the cache, which holds only"):
+        with pytest.raises(OutsideSelection, match="unable to list pods from the cache, which contains only"):
             selection.check_list("list pods", parse_selector(asked), "")
     else:
         selection.check_list("list pods", parse_selector(asked), "")

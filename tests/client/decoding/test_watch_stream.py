@@ -115,7 +115,7 @@ def test_blocks_without_events_are_not_the_end() -> None:
 def test_an_endless_line_is_cut_at_the_size_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     """A line without an end does not fill the memory."""
     monkeypatch.setattr(watch_stream, "LINE_LIMIT", 1000)
-    with pytest.raises(DecodeError, match="more than 1000 bytes"):
+    with pytest.raises(DecodeError, match="longer than the limit of 1000 bytes"):
         watch([b"x" * 600, b"x" * 600]).read()
 
 

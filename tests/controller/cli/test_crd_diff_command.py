@@ -76,7 +76,7 @@ def test_programs_get_a_list(run: Run, own: Path) -> None:
         ("description", "warns", "v1", "spec"),
     ]
     assert all({*each} == {"rule", "severity", "version", "path", "old", "new", "message"} for each in found)
-    assert found[0]["message"].startswith("myapps.example.com: is gone")
+    assert found[0]["message"].startswith("myapps.example.com: was removed")
 
 
 def test_a_cluster_is_asked_for_its_definitions_and_its_objects(run: Run, own: Path, tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ def test_help_lists_them(capsys: pytest.CaptureFixture[str]) -> None:
     said = {" ".join(line.split()) for line in capsys.readouterr().out.splitlines()}
     assert any(line.startswith("walkthrough learn in short chapters") for line in said)
     assert any(line.startswith("top show a running program") for line in said)
-    assert any(line.startswith("init create the project") for line in said)
+    assert any(line.startswith("init create a project") for line in said)
 
 
 def test_they_read_their_own_arguments(capsys: pytest.CaptureFixture[str]) -> None:

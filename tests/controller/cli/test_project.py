@@ -382,7 +382,7 @@ def test_names_are_checked_first(name: str, domain: str, said: str, tmp_path: Pa
         ("web", "v1", "page", '"page" is not a valid name for a kind'),
         ("web", "v1", "Class", "Class is a name that Python"),
         ("web", "v1", "ConfigMap", "ConfigMap is a name that Python or handloop uses"),
-        ("shop", "v1", "Site", 'holds no Site with group="shop.example.com", version="v1"'),
+        ("shop", "v1", "Site", 'has no Site with group="shop.example.com", version="v1"'),
     ],
 )
 def test_kinds_are_checked_first(group: str, version: str, kind: str, said: str, project: Project) -> None:

@@ -246,7 +246,7 @@ def test_mistakes_are_named(cluster: ManagedSandbox) -> None:
     for name in ("a\n", "x" * 129):
         with pytest.raises(ValueError, match="it is the field manager of writes"):
             controller_for(manager, name).for_(Foo).complete_by_name(Exposer(manager))
-    with pytest.raises(TypeError, match=r"not a class: call Exposer\(\.\.\.\)"):
+    with pytest.raises(TypeError, match=r"not a class: pass Exposer\(\.\.\.\)"):
         controller_for(manager, "b").for_(Foo).complete_by_name(cast("Any", Exposer))
 
 

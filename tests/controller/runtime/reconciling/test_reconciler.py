@@ -58,8 +58,8 @@ def generator(_obj: Deployment, _context: Context) -> Iterator[None]:
 @pytest.mark.parametrize(
     ("reconciler", "message"),
     [
-        (AsObject, r"not a class: call AsObject\(\.\.\.\)"),
-        (None, r"reconcile\(obj, context\), or has such a method: None has none"),
+        (AsObject, r"not a class: pass AsObject\(\.\.\.\)"),
+        (None, r"reconcile\(obj, context\) or have this method: None"),
         (Async(), r"Async\.reconcile is async"),
         (AsyncCallable(), "is async"),
         (generator, "generator is a generator"),

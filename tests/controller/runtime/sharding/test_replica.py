@@ -304,7 +304,7 @@ def test_runnables_that_cannot_be_sharded_are_refused(cluster: ManagedSandbox) -
     by_namespace.shards_by = ("namespace",)  # type: ignore[attr-defined] # as a controller by hand says it
     with pytest.raises(ShardingError, match=r'^w cannot be sharded by uid: use Shards\(..., by="namespace"'):
         by_uid.add(by_namespace)
-    with pytest.raises(ShardingError, match="an object that is gone has none"):
+    with pytest.raises(ShardingError, match="a deleted object has no UID"):
         controller_for(by_uid, "c").for_(Foo).complete_by_name(lambda _name, _context: None)
 
 

@@ -292,7 +292,7 @@ def test_own_writes_of_a_referred_object_are_waited_for() -> None:
 def test_what_is_no_function_and_no_sequence_of_names_is_refused(names: object, allowed: object) -> None:
     """Where the builder is called."""
     builder = controller_for(ManagedSandbox(Foo).manager(), "reader").for_(Foo)
-    with pytest.raises(TypeError, match=r"a function takes an object|allowed is a sequence"):
+    with pytest.raises(TypeError, match=r"must be a function that takes an object|allowed must be"):
         builder.refers_to(Secret, names, allowed=allowed)  # type: ignore[arg-type]
 
 
