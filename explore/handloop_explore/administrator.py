@@ -1,4 +1,4 @@
-"""An administrator of a cluster, virtual or real: objects are plain dicts."""
+"""The administrator of a virtual or real cluster, whose objects are plain dicts."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ _MERGE: Final = "application/merge-patch+json"
 
 
 class RefusedError(Exception):
-    """The server refused a step of the workload; the message is the server's."""
+    """The server refused a request of the administrator. The message is the server's."""
 
 
 class Administrator(ABC):
     """
-    Sends requests, and knows the paths of objects.
+    A client that sends requests as the administrator, and finds the paths of objects.
 
     State: _paths, the results of discovery so far.
     """
 
     def __init__(self, transport: Transport, namespace: str = "") -> None:
-        """Args: namespace: replaces that of every manifest; if empty, each manifest's namespace is used."""
+        """Args: namespace: used instead of the manifests' own namespaces, unless it is empty."""
         self._admin = transport
         self._namespace = namespace
         self._paths: dict[tuple[str, str], tuple[str, bool]] = {}
 
     def send(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Object:
-        """Send one request as the administrator. Raises: RefusedError."""
+        """Send one request as the administrator. Raises: RefusedError if the server refuses it."""
         headers = {"Content-Type": _MERGE if method == "PATCH" else "application/json"}
         data = None if body is None else json.dumps(body).encode()
         answer = self._admin.request(method, path, headers=headers, body=data)
@@ -53,14 +53,14 @@ class Administrator(ABC):
 
     @abstractmethod
     def repeat(self, name: str, done: Callable[[], bool]) -> None:
-        """Have a client do something every second, until it returns True."""
+        """Start a client that calls `done` every second until it returns True."""
 
     @abstractmethod
     def later(self, name: str, seconds: float, act: Callable[[], object]) -> None:
-        """Have a client do something after a few seconds."""
+        """Start a client that calls `act` after some seconds."""
 
     def objects(self, kind: type[Kind]) -> list[Object]:
-        """Return all objects of a kind, as kubectl shows them. Raises: RefusedError."""
+        """Return a kind's objects, as kubectl shows them. Raises: RefusedError if the kind is missing."""
         try:
             found = self.send("GET", kind.resource.path(namespace=self._namespace))["items"]
         except RefusedError as error:
@@ -69,7 +69,7 @@ class Administrator(ABC):
         return [named | obj for obj in found]
 
     def path_of(self, manifest: Mapping[str, Any], *, named: bool = True) -> str:
-        """Return the path of a manifest's object, or of its collection."""
+        """Return the path of a manifest's object, or of its collection if `named` is False."""
         key = (manifest["apiVersion"], manifest["kind"])
         if key not in self._paths:
             self._paths[key] = self._discovered(*key)
@@ -90,14 +90,14 @@ class Administrator(ABC):
 
 
 def _undefined(group: str) -> str:
-    """Return advice on a kind without a definition, or "" if the kind is built in."""
+    """Return advice on how to define a missing kind, or "" if the group is built in."""
     if is_built_in(group):
         return ""
-    return ": give its CustomResourceDefinition, too, by --apply FILE or Workload(definitions=[...])"
+    return "; add its CustomResourceDefinition with --apply FILE or Workload(definitions=[...])"
 
 
 def _message(body: bytes) -> str:
-    """Return the message of a refusal, which is a Status or a line of text."""
+    """Return the message in a refusal's body, which is a Status or plain text."""
     try:
         return str(json.loads(body)["message"])
     except ValueError:

@@ -37,7 +37,7 @@ class Branches:
         self._is_free = sys.gettrace() is None and bool(self._codes)  # otherwise a debugger is tracing
 
     def trace(self, *, begins: bool) -> None:
-        """Start or stop recording the lines that the real thread runs."""
+        """Start or stop recording the lines that the current real thread runs."""
         if self._is_free:
             sys.settrace(self._called if begins else None)
 
@@ -50,11 +50,11 @@ class Branches:
 
 
 def lines_of(codes: Iterable[CodeType]) -> list[Line]:
-    """Return the lines of some code objects, in order, without the lines on which they are defined."""
+    """Return the lines of code objects in order, without the lines that define the functions."""
     found = {(code, number) for code in codes for *_, number in code.co_lines()}
     return sorted({Line(code.co_filename, at) for code, at in found if at and at != code.co_firstlineno})
 
 
 def first_of_each(lines: Collection[Line], of: Collection[Line]) -> list[Line]:
-    """Return the first line of each branch in `lines`. Args: of: all lines of the code, in order."""
+    """Return the first line of each block of adjacent `lines`. Args: of: all lines of the code, in order."""
     return [line for before, line in pairwise([Line("", 0), *of]) if line in lines and before not in lines]

@@ -1,4 +1,8 @@
-"""Finds what depends on chance or time: where two undisturbed runs with different seeds and years differ."""
+"""
+Finds the values that depend on chance or time.
+
+These are the values that differ between two undisturbed runs with different seeds and years.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +18,7 @@ Objects = Mapping[str, dict[str, Any]]
 
 
 class Chance(NamedTuple):
-    """The leaves in which two runs of an operator may differ, each under its object's plain name."""
+    """The paths of values that can differ between two runs. A path begins with the object's plain name."""
 
     paths: frozenset[Path] = frozenset()
 
@@ -32,12 +36,12 @@ class Chance(NamedTuple):
         )
 
     def paths_of(self, key: str) -> list[Path]:
-        """Return the leaves of an object that depend on chance."""
+        """Return the paths in an object at which the value depends on chance."""
         plain = plain_name(key)
         return [path[1:] for path in self.paths if path[0] == plain]
 
     def without(self, objects: Objects) -> dict[str, dict[str, Any]]:
-        """Return objects with BY_CHANCE in place of what depends on chance."""
+        """Return the objects, with BY_CHANCE in place of each value that depends on chance."""
         return {key: self._masked(key, obj) for key, obj in objects.items()}
 
     def _masked(self, key: str, obj: dict[str, Any]) -> dict[str, Any]:

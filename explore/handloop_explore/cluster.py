@@ -1,4 +1,4 @@
-"""A cluster in virtual time: the sandbox without sockets, its own controllers, and an administrator."""
+"""A cluster in virtual time: a sandbox without sockets, with its own controllers and an administrator."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _IDLE_SECONDS: Final = 1.0
 
 
 class _Quiet:
-    """One of the cluster's own controllers, without its Events."""
+    """Wraps one of the cluster's own controllers, and usually drops the Events that it writes."""
 
     def __init__(self, controller: ClusterController, keeps_events: Callable[[], bool]) -> None:
         self.name = controller.name
@@ -48,7 +48,7 @@ class _Quiet:
 
 class VirtualCluster(Administrator):
     """
-    The cluster of a run.
+    The cluster of one run, in virtual time.
 
     Fields: sandbox; version, the newest resource version; record, the changes so far. Threads: runs on the
     threads of a VirtualThreads.
@@ -61,7 +61,12 @@ class VirtualCluster(Administrator):
         definitions: Iterable[Object] = (),
         conversions: Conversions | None = None,
     ) -> None:
-        """Args: kinds: those whose CRDs are installed; definitions: further CRDs; conversions: for these."""
+        """
+        Install the CRDs.
+
+        Args: kinds: their CRDs are installed; definitions: further CRDs to install; conversions: the
+        conversions of the kinds in `definitions`.
+        """
         self._threads = threads
         self._wakes: list[Callable[[], None]] = []
         self._keeps_events = False
@@ -89,23 +94,23 @@ class VirtualCluster(Administrator):
         return self.sandbox.engine.version()
 
     def keep_events(self) -> None:
-        """Let the cluster's controllers record Events, which are nearly half of their writes."""
+        """Let the cluster's controllers write Events, which account for nearly half of their writes."""
         self._keeps_events = True
 
     def transport(self, user: str = _ADMIN) -> Transport:
-        """Return a transport to the cluster. Args: user: `operator`, or by default an administrator."""
+        """Return a transport to the cluster. Args: user: `operator`, or `admin` for the administrator."""
         made: Transport = self.sandbox.transport(  # type: ignore[assignment] # the same shapes
             token=user,
             closed=StreamClosed,
             silent=DeadlineExceeded,
             broken=ConnectionBroken,
-            longest_wait_seconds=math.inf,  # virtual time moves only when a wait ends
+            longest_wait_seconds=math.inf,  # virtual time advances only when a wait ends
         )
         self._wakes.append(made.wake)  # type: ignore[attr-defined] # the sandbox's own
         return made
 
     def repeat(self, name: str, done: Callable[[], bool]) -> None:
-        """Have a client do something every second, until it returns True."""
+        """Start a client that calls `done` every second until it returns True."""
 
         def run() -> None:
             while not done():
@@ -114,7 +119,7 @@ class VirtualCluster(Administrator):
         self._start(name, run)
 
     def later(self, name: str, seconds: float, act: Callable[[], object]) -> None:
-        """Have a client do something after a few seconds."""
+        """Start a client that calls `act` after some seconds."""
 
         def run() -> None:
             self._threads.sleep(seconds)
@@ -124,12 +129,12 @@ class VirtualCluster(Administrator):
 
     def _start(self, name: str, run: Callable[[], None]) -> None:
         thread = VirtualThread(self._threads, target=run, name=name)
-        # Do not use the calling thread's process, or this thread would end with it.
+        # The thread must not belong to the calling thread's process, or it would end with that process.
         thread.process = self
         thread.start()
 
     def _live(self) -> None:
-        """Let the cluster's own controllers work when they are due."""
+        """Run the cluster's own controllers whenever they are due."""
         engine = self.sandbox.engine
         at: float | None = None
         while True:
@@ -139,6 +144,6 @@ class VirtualCluster(Administrator):
             if self.version != version:
                 for wake in self._wakes:
                     wake()
-            # Events that a client has not read are still to be sent.
+            # The next due time stays the same while a client has not read its watch events.
             least = _IDLE_SECONDS if at == before else _TICK_SECONDS
             self._changed.wait(None if at is None else max(least, at - engine.now()))

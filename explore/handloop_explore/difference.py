@@ -14,7 +14,7 @@ _LONGEST: Final = 100
 
 
 def differences(old: object, new: object, path: str = "") -> Iterator[str]:
-    """Yield the paths that differ, each with both values. Conditions are matched by type."""
+    """Yield each path at which two values differ, with both values. Conditions are matched by type."""
     old, new = by_type(old), by_type(new)
     if isinstance(old, Mapping) and isinstance(new, Mapping):
         for name in sorted(old.keys() | new.keys()):
@@ -25,7 +25,7 @@ def differences(old: object, new: object, path: str = "") -> Iterator[str]:
 
 
 def differences_of(key: str, old: object, new: object) -> Iterator[str]:
-    """Yield the differences in an object with a key such as `Secret default/a`, hiding a Secret's values."""
+    """Yield an object's differences, hiding a Secret's values. Args: key: such as `Secret default/a`."""
     for words in differences(old, new):
         path = words.partition(" ")[0]
         is_shown = path.startswith("metadata.") and not path.startswith("metadata.annotations")
@@ -33,7 +33,7 @@ def differences_of(key: str, old: object, new: object) -> Iterator[str]:
 
 
 def value_at(value: Any, path: Sequence[str | int]) -> Any:
-    """Return the value at a path in a document, or None if there is none."""
+    """Return the value at a path in a document, or None if the path does not exist."""
     for name in path:
         try:
             value = value[name]
@@ -52,7 +52,7 @@ def are_conditions(value: object) -> bool:
 
 
 def by_type(value: Any) -> Any:
-    """Return a value; if it is a list of conditions, return a map by type instead."""
+    """Return a list of conditions as a map by type, and any other value unchanged."""
     return {one["type"]: one for one in value} if are_conditions(value) else value
 
 

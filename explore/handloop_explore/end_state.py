@@ -1,4 +1,4 @@
-"""Reads the objects after a run, leaving out what differs between any two good runs."""
+"""Reads the objects after a run, without the values that differ between any two good runs."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ def end_state(
     ignore: Sequence[Ignored] = (),
 ) -> Mapping[str, dict[str, Any]]:
     """
-    Return the objects of some kinds, by `Kind namespace/name`, leaving out what differs between good runs.
+    Return the objects of some kinds by `Kind namespace/name`, without values that differ between good runs.
 
     Args: reconciled: kinds whose status the operator writes; the status of other kinds is omitted. more:
-    objects of further kinds. made_by_cluster: uids of objects that the cluster's controllers made; they are
-    kept because of their names, with MADE_BY_CLUSTER in their metadata. gone: the keys of deleted objects, by
-    uid. ignore: what the author excludes.
+    objects of further kinds. made_by_cluster: uids of objects that the cluster's controllers created; they
+    are included because of their names, with MADE_BY_CLUSTER in their metadata. gone: the keys of deleted
+    objects, by uid. ignore: the fields and objects that the author excludes.
     """
     listed = {key_of(obj): (obj, kind in reconciled) for kind in kinds for obj in cluster.objects(kind)}
     listed = {key_of(obj): (obj, False) for obj in more} | listed
@@ -81,7 +81,7 @@ def plain_name(key: str) -> str:
 
 
 def renamed(found: Mapping[str, dict[str, Any]], good: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return a run's objects; those named by chance or time get the names they have in a good run."""
+    """Return a run's objects. Those with generated names receive the names that they have in a good run."""
     free = [key for key in good if key not in found and plain_name(key) != key]
     names: dict[str, str] = {}
     for key in sorted(found.keys() - good.keys()):
@@ -92,7 +92,7 @@ def renamed(found: Mapping[str, dict[str, Any]], good: Mapping[str, Any]) -> dic
             names[key.rpartition("/")[2]] = chosen.rpartition("/")[2]
     if not names:
         return dict(found)
-    # Rename all at once, because two may have swapped names.
+    # Rename all at once, because two objects can have swapped their names.
     found_names = re.compile("|".join(map(re.escape, sorted(names, reverse=True))))
     text = found_names.sub(lambda name: names[name[0]], json.dumps(found))
     called: dict[str, dict[str, Any]] = _sorted_names(json.loads(text), names.values())
@@ -100,7 +100,7 @@ def renamed(found: Mapping[str, dict[str, Any]], good: Mapping[str, Any]) -> dic
 
 
 def _sorted_names(value: Any, names: Collection[str]) -> Any:
-    """Sort each list of names that contains a renamed one."""
+    """Return a document, with each list sorted that contains a renamed object's name."""
     if isinstance(value, dict):
         return {key: _sorted_names(one, names) for key, one in value.items()}
     if isinstance(value, list):
@@ -131,7 +131,7 @@ def without_counts(value: Any, uids: Mapping[str, str] = MappingProxyType({})) -
         return {key: without_counts(one, uids) for key, one in value.items() if key not in _COUNTED}
     if isinstance(value, list):
         plain = [without_counts(one, uids) for one in value]
-        # conditions are a map by type
+        # The order of conditions has no meaning.
         return sorted(plain, key=lambda one: str(one.get("type"))) if are_conditions(plain) else plain
     if isinstance(value, str):
         value = _TOKENS.sub("kube-api-access", _TIME.sub("TIME", value))

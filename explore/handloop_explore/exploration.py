@@ -1,5 +1,5 @@
 """
-An exploration as its author writes it: called in a test, or used as a test's decorator.
+An exploration, which its author calls in a test or uses as a test's decorator.
 
     explore(Workload(set_up, [applied(SITE), deleted(SITE)]), plans=500).check()
 
@@ -22,7 +22,7 @@ from handloop_explore.report import Report
 from handloop_explore.workload import Invariant, Workload, words_of
 
 COMMAND_LINE: Final = ("plans", "seed", "replay")
-"""Options that pytest's command line has, too, such as --explore-plans."""
+"""Options that pytest's command line also has, such as --explore-plans."""
 
 _CLUSTER: Final = "cluster"
 _REQUEST: Final = "request"
@@ -30,18 +30,18 @@ _REQUEST: Final = "request"
 
 def explore(workload: Workload, **options: Any) -> Exploration:
     """
-    Return an exploration. It plays no plan before report(), check() or the decorated test is called.
+    Return an exploration, which plays its plans when report(), check() or the decorated test is called.
 
-    Args: options: those of handloop_explore.explorer.run_plans, such as plans, seed and replay.
+    Args: options: arguments of handloop_explore.explorer.run_plans, such as plans, seed and replay.
     """
     return Exploration(workload, options)
 
 
 def explore_in_test(request: Any, workload: Workload, **options: Any) -> Exploration:
     """
-    Return an exploration in a pytest test. Options on pytest's command line override `options`.
+    Return an exploration for a pytest test. Options on pytest's command line override `options`.
 
-    Args: request: pytest's fixture of that name.
+    Args: request: pytest's `request` fixture.
     """
     asked = {name: request.config.getoption(f"--explore-{name}", None) for name in COMMAND_LINE}
     given = {name: value for name, value in asked.items() if value is not None}
@@ -49,24 +49,24 @@ def explore_in_test(request: Any, workload: Workload, **options: Any) -> Explora
 
 
 class Exploration:
-    """A workload, and how it is explored."""
+    """A workload, with the options for exploring it."""
 
     def __init__(self, workload: Workload, options: dict[str, Any], command: str = "") -> None:
-        """Args: command: replays a plan when --explore-replay is added to it; empty if there is none."""
+        """Args: command: a command that replays a plan if --explore-replay is added, or "" if none does."""
         self._workload = workload
         self._options = options
         self._command = command
 
     def report(self) -> Report:
-        """Play the plans. Raises and blocks like run_plans."""
+        """Play the plans. Raises: the same errors as run_plans. Blocks: as long as run_plans."""
         return run_plans(self._workload, **self._options)
 
     def check(self) -> None:
         """
-        Play the plans.
+        Play the plans, and raise an error if any of them fails.
 
         Raises: AssertionError with the report's text, and a command that replays each failed plan;
-        KeyboardInterrupt after Ctrl-C, if no plan had failed.
+        KeyboardInterrupt if Ctrl-C ended the exploration before a plan failed.
         """
         __tracebackhide__ = True
         report = self.report()
@@ -77,15 +77,15 @@ class Exploration:
 
     def __call__(self, test: Callable[..., object]) -> Callable[..., None]:
         """
-        Decorate a pytest test whose body is an invariant, which its name or docstring states.
+        Decorate a pytest test whose body checks an invariant, which its docstring or name states.
 
         Args: test: called at the end of each run, with the run's cluster as the argument `cluster`. Its other
-        arguments are fixtures, which live as long as the exploration.
+        arguments are fixtures, which are shared by all runs of the exploration.
         """
         signature = inspect.signature(test)
         if _CLUSTER not in signature.parameters:
             raise TypeError(
-                f"{test.__name__} takes no argument {_CLUSTER!r}: def {test.__name__}({_CLUSTER})"
+                f"{test.__name__} has no argument {_CLUSTER!r}; write def {test.__name__}({_CLUSTER})"
             )
 
         @wraps(test)
@@ -101,13 +101,13 @@ class Exploration:
             options = {**self._options, "invariants": invariants}
             explore_in_test(fixtures[_REQUEST], self._workload, **options).check()
 
-        # pytest reads the fixtures that a test needs from its signature.
+        # pytest reads a test's signature to find the fixtures that it needs.
         explored.__signature__ = _in_pytest(signature)  # type: ignore[attr-defined]
         return explored
 
 
 def _in_pytest(signature: inspect.Signature) -> inspect.Signature:
-    """Return a test's signature without `cluster` but with pytest's `request`."""
+    """Return a test's signature, with pytest's `request` in place of `cluster`."""
     fixtures = [one for name, one in signature.parameters.items() if name not in (_CLUSTER, _REQUEST)]
     request = inspect.Parameter(_REQUEST, inspect.Parameter.KEYWORD_ONLY)
     return signature.replace(parameters=[*fixtures, request])

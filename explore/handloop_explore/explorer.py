@@ -4,11 +4,11 @@ Explores every crash point of a controller.
     report = run_plans(Workload(set_up, [applied(SITE), changed(SITE, patch), deleted(SITE)]), plans=500)
     report.check()
 
-The workload runs once undisturbed, which shows where it writes. Then it runs repeatedly, from its
-beginning, each time with a plan: a crash, lost reply, refusal, rival or stale view at one of its writes.
-Pairs, triples and other thread orders follow. Each run is judged without its author's help; see oracles.py.
-Time is virtual, and one thread runs at a time, so the same plan always produces the same run. Forks play the
-plans on all processors; see forks.py.
+The workload runs once undisturbed, which shows where the operator writes. Then it runs again from the
+beginning for each plan, which is a crash, lost reply, refusal, rival or stale view at one of the writes.
+Later plans combine two or three faults, and change the thread order. General rules judge each run; see
+oracles.py. Time is virtual, and one thread runs at a time, so the same plan always produces the same run.
+Forked processes play the plans on all processors; see forks.py.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ DEFAULT_PLANS: Final = 300
 _MOST_FAILURES: Final = 20
 _MOST_FIELDS: Final = 5
 _BATCH: Final = 64
-"""How many plans share a trunk."""
+"""How many plans one trunk process plays; see forks.py."""
 
 _DETAILS: Final = re.compile(r"\d+| (in the end|at settled\(\)).*")
 
@@ -61,16 +61,17 @@ def run_plans(
     progress: Callable[[Report], object] = lambda _report: None,
 ) -> Report:
     """
-    Play plans.
+    Play a workload's plans, and return a report.
 
-    Args: plans, seconds: how many plans to play, and for how long, at most; single strikes come first, then
-    samples drawn from seed. replay: the only plan to play, in this process. processes: how many forks play at
-    once, None = one per processor; the report is the same for any number. progress: called after each plan,
-    in the order in which they end. A fault that the writes of every run have is reported as a failure of the
-    empty plan.
-    Raises: UndisturbedError if even the undisturbed run fails; ValueError if replay is not a plan.
-    Blocks: for about a twentieth of a second per plan, divided by the processors. It ends early after 20
-    failures of different sorts. Ctrl-C ends it with the results so far.
+    Args: plans, seconds: the largest number of plans to play, and the longest time to play them; single
+    strikes come first, then random plans drawn from seed. replay: the only plan to play, in this process.
+    processes: how many forks play at once, or None for one per processor; the report is the same for any
+    number. progress: called after each plan, in the order in which they end.
+    Returns: the report, which attributes a fault to the empty plan if the writes of every run have it.
+    Raises: UndisturbedError if even the undisturbed run fails; ValueError if replay is not a plan, or strikes
+    nothing.
+    Blocks: for about a twentieth of a second per plan, divided by the number of processors. The exploration
+    ends early after 20 different failures. Ctrl-C ends it with the results so far.
     """
     undisturbed = _undisturbed(workload, invariants, min(seconds, PLAN_SECONDS))
     report = Report(undisturbed, seed)
@@ -116,11 +117,11 @@ def run_plans(
 
 def _undisturbed(workload: Workload, invariants: Sequence[Invariant], seconds: float) -> Played:
     """
-    Return the undisturbed run with its random parts, which are those in which its twin differs.
+    Return the undisturbed run, and the values in which a second run with other random numbers differs.
 
-    If possible, a fork plays the twin first, because a controller may never rest and never yield. The run in
-    this process fills caches, which every trunk and its children inherit.
-    Raises: UndisturbedError if the run takes longer than seconds.
+    If possible, a forked process plays the second run first, because a controller can be busy forever. The
+    run in this process then fills caches, which all forked processes inherit.
+    Raises: UndisturbedError if the run takes longer than `seconds`.
     """
     journals: list[Journal] = []
 
@@ -151,14 +152,15 @@ def _require_that_it_strikes(workload: Workload, plan: Plan, undisturbed: Played
         return
     if not any(told.who == "plan" for told in play(workload, plan).story):
         raise ValueError(
-            f"{plan} strikes nothing: undisturbed the operator makes {len(undisturbed.writes)} writes"
-            f" and {undisturbed.reads} reads, and opens {undisturbed.watches} watches"
+            f"{plan} strikes nothing: in the undisturbed run, the operator makes"
+            f" {len(undisturbed.writes)} writes and {undisturbed.reads} reads, and opens"
+            f" {undisturbed.watches} watches"
         )
 
 
 def _add(report: Report, plays: Plays, failure: Failure, references: Callable[[], Sequence[Played]]) -> None:
     """
-    Shrink a failure and add it to a report, or count it with a similar one.
+    Shrink a failure's plan and add the failure to a report, or count it with a similar failure.
 
     Args: references: returns runs in which the operator starts late or restarts.
     """
@@ -177,9 +179,9 @@ def _add(report: Report, plays: Plays, failure: Failure, references: Callable[[]
 
 def _is_counted(report: Report, failure: Failure, plan: Plan) -> bool:
     """
-    Count a failure if all its verdicts are known, apart from details. Returns: whether they are.
+    Count a failure with a similar one if the report has all its verdicts, apart from details.
 
-    Args: plan: the failure's plan before it was shrunk.
+    Args: plan: the failure's plan before it was shrunk. Returns: whether the failure was counted.
     """
     known = {gist: index for index, one in reversed([*enumerate(report.failures)]) for gist in _gists(one)}
     if not known.keys() >= set(_gists(failure)):
@@ -195,7 +197,7 @@ def _gists(failure: Failure) -> list[str]:
 
 
 def _unseen(workload: Workload, undisturbed: Played) -> list[str]:
-    """Return sentences about what a workload does not show."""
+    """Return phrases that name the things that a workload does not show."""
     changes = (act.who == USER and act.changes("spec") for act in undisturbed.acts)
     chance = sorted({f"{'.'.join(map(str, path))} of {key}" for key, *path in undisturbed.chance.paths})
     return [
@@ -207,7 +209,7 @@ def _unseen(workload: Workload, undisturbed: Played) -> list[str]:
 
 
 def _processors() -> int:
-    """Return how many processors this process may use."""
+    """Return how many processors this process can use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

@@ -1,11 +1,11 @@
 """
-Plays plans in forks, each of which begins where its plan departs from the undisturbed run.
+Plays each plan in a forked process that begins where the plan departs from the undisturbed run.
 
-A trunk, a fork of this process, plays the undisturbed run once more. All its virtual threads are greenlets of
-one real thread, so os.fork() in the middle of the run copies the whole world on write: sandbox, operator,
-threads and all. At the call where a plan strikes first, the trunk forks a child. The child follows the plan
-to its end, sends the outcome, and ends by os._exit, so that no `finally`, atexit handler or test of the
-parent runs in it.
+A fork of this process, called the trunk, plays the undisturbed run again. All its virtual threads are
+greenlets of one real thread, so os.fork() in the middle of a run copies everything, including the sandbox,
+the operator and the threads. At the call where a plan first strikes, the trunk forks a child. The child
+follows the plan to its end, sends the outcome, and ends with os._exit(), so that it does not run the parent's
+`finally` blocks, atexit handlers or tests.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ from handloop_explore.played import Played
 T = TypeVar("T")
 
 PLAN_SECONDS: Final = 60.0
-"""How long a child may play its plan, in wall time. A plan takes a twentieth of a second."""
+"""How long a child can play its plan, in wall time. Most plans take a twentieth of a second."""
 
 _HANGING_SECONDS: Final = 5.0
-"""How long after its deadline a process may take to report where it is."""
+"""How long after its deadline a process can take to report what it is doing."""
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 _GC_THRESHOLDS: Final = (50_000, 20, 100)
-"""These thresholds make garbage collections rare, because a process lives for one run."""
+"""Thresholds that make garbage collections rare, because each process plays only one run."""
 
 PlayTrunk: TypeAlias = Callable[[Forking], object]
-"""Plays the undisturbed run, and asks at each of the operator's calls whether a plan begins there."""
+"""Plays the undisturbed run, and checks at each of the operator's calls whether a plan begins there."""
 
 
 class Lost(NamedTuple):
-    """Stands in for the result of a plan that has none, and gives the reason in words."""
+    """Stands in for the result of a plan that produced no result. why: the reason, as text."""
 
     why: str
 
@@ -61,12 +61,12 @@ def called_in_fork(
     call: Callable[[], T], *, seconds: float, where: Callable[[FrameType | None], str]
 ) -> T | Lost | None:
     """
-    Run a call in a fork of this process, and return its result, which must be picklable.
+    Run a function in a fork of this process, and return its result, which must be picklable.
 
-    Args: seconds: the limit in wall time; where: given the running frame, describes what the call is doing
-    when the limit is reached.
-    Returns: a Lost with this description at the limit; None if the call raised or ended the process, which it
-    would also do if called in this process. Raises: KeyboardInterrupt, whatever the call does.
+    Args: seconds: the limit in wall time; where: returns a description of the running frame when the limit is
+    reached.
+    Returns: the result; a Lost with the description if the limit is reached; None if the function raises or
+    ends the process, as it would in this process. Raises: KeyboardInterrupt after Ctrl-C.
     """
     sys.stdout.flush()
     reader, writer = Pipe(duplex=False)
@@ -111,10 +111,10 @@ def played_by_forks(
     """
     Yield each plan's index and the result of `judge`, in the order in which the plans end.
 
-    Args: processes: how many children play at once. until: when to end at the latest, on the clock of
-    time.monotonic(). plan_seconds: how long a plan may take. judge: runs in the child; its result must be
-    picklable, and small.
-    Yields: a Lost instead of a result if the child failed. Closing the iterator ends all processes.
+    Args: processes: how many children play at once. until: the latest time to end, on the clock of
+    time.monotonic(). plan_seconds: the longest time that a plan can take. judge: called in the child with the
+    run; its result must be small and picklable.
+    Yields: a Lost instead of the result if the child fails. Closing the iterator ends all processes.
     """
     reader, writer = Pipe(duplex=False)
     with _forked() as pid:
@@ -136,10 +136,10 @@ def played_by_forks(
 
 class _Trunk:
     """
-    The process that plays the undisturbed run; its forks are the children.
+    The process that plays the undisturbed run, and forks a child for each plan.
 
-    State: _waiting, the plans not yet begun, by index; _children, the index and pid of each running child, by
-    the pipe on which it will send; _index, in a child, the index of its plan.
+    State: _waiting, the plans that have not begun, by index; _children, each running child's index and pid,
+    by the pipe on which the child will send; _index, in a child, the index of its plan.
     """
 
     def __init__(
@@ -159,7 +159,7 @@ class _Trunk:
         self._index: int | None = None
 
     def run(self, play: PlayTrunk) -> NoReturn:
-        """Play, and end the process. A child's run ends here, too."""
+        """Play the run, and end the process. In a child, the plan's run also ends here."""
         try:
             signal.signal(signal.SIGTERM, self._end)
             gc.freeze()
@@ -172,7 +172,7 @@ class _Trunk:
         os._exit(0)
 
     def _branch(self, begins: Callable[[Plan], object]) -> Plan | None:
-        """Fork a child for each plan that begins here. Returns: the plan in a child, None in the trunk."""
+        """Fork a child for each plan that begins here. Returns: in a child its plan, in the trunk None."""
         try:
             for index in [index for index, plan in self._waiting.items() if begins(plan)]:
                 plan = self._waiting.pop(index)
@@ -198,7 +198,7 @@ class _Trunk:
         return True
 
     def _report(self, played: Played) -> None:
-        """Send the outcome of the run. A child ends here, which saves the time needed to end its threads."""
+        """Send the run's outcome. A child ends here, which saves the time for ending its threads."""
         if self._index is not None:
             self._send(self._index, self._judge(played))
             os._exit(0)
@@ -219,7 +219,7 @@ class _Trunk:
             self._end()
 
     def _hand_on(self, most: int) -> None:
-        """Wait until at most this many children are left, and forward what the others have sent."""
+        """Wait until at most `most` children are left, and forward the outcomes of the others."""
         while len(self._children) > most:
             for reader in wait(list(self._children)):
                 assert isinstance(reader, Connection)
@@ -257,7 +257,7 @@ class _Trunk:
 
 @contextmanager
 def _forked() -> Iterator[int]:
-    """Fork, and yield the pid in the parent, 0 in the child. The child ends with the parent's context."""
+    """Fork, and yield the pid in the parent and 0 in the child. The parent's context ends the child."""
     pids: list[int] = []
     try:
         yield _fork(pids.append)
@@ -269,10 +269,10 @@ def _forked() -> Iterator[int]:
 
 def _fork(started: Callable[[int], object]) -> int:
     """
-    Call os.fork(). Signals wait in the meantime, and the child ignores Ctrl-C.
+    Call os.fork(), and delay signals until it has returned. The child ignores Ctrl-C.
 
-    A KeyboardInterrupt in an at-fork hook, such as logging's, would be lost, as would a SIGTERM that
-    the parent sends while the child is still in its hooks.
+    Otherwise, a KeyboardInterrupt in an at-fork hook, such as logging's, would be lost. So would a SIGTERM
+    that the parent sends while the child still runs its hooks.
 
     Args: started: called in the parent, with the pid, before any signal arrives.
     """
@@ -283,7 +283,7 @@ def _fork(started: Callable[[int], object]) -> int:
     pid = -1
     try:
         with warnings.catch_warnings():
-            # os.fork() would warn about other threads, but a child uses none of their locks.
+            # os.fork() would warn about other threads, but the child does not use their locks.
             warnings.simplefilter("ignore", DeprecationWarning)
             pid = os.fork()
         if pid:

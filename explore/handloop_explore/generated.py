@@ -1,11 +1,11 @@
 """
-Makes random steps for a workload from a kind's schema. They end with an object that the author knows.
+Generates a workload's random steps from a kind's schema. At their end, the object equals the author's sample.
 
     explore(Workload(set_up, generated(Site, SITE, seed=7))).check()
 
-An object is created, changed, changed back, deleted and created again. A change may ask for what the operator
-cannot do, if the server accepts it. At the end the object equals the sample. The plan `0:late` shows whether
-the cluster then looks as if only the sample had ever been created.
+The steps create an object, change it, undo changes, delete it and create it again. The server accepts each
+change, but the operator may be unable to carry it out. The plan `0:late` shows whether the cluster finally
+looks as if only the sample had ever been created.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ def generated(
     """
     Return steps for one object of your own kind. The same arguments produce the same steps.
 
-    Args: sample: the object at the end, which the operator must be able to reconcile. changes: about how many
-    changes to make. leave: names of fields that are never changed, such as one that the operator assumes to
-    be fixed.
+    Args: sample: the final object, which the operator must be able to reconcile. changes: the approximate
+    number of changes. leave: names of fields that are never changed, for example because the operator assumes
+    that they are fixed.
     Raises: RefusedError if the server refuses the sample. Blocks: for a tenth of a second.
     """
     with VirtualThreads() as threads:
@@ -48,7 +48,7 @@ def generated(
 
 class _Author:
     """
-    Writes the steps, and tries each on a server without the operator.
+    Chooses the steps, and tries each of them on a server without the operator.
 
     State: _document, the users' current object; _before, its earlier versions.
     """
@@ -91,7 +91,7 @@ class _Author:
         return self._changed(self._edited)
 
     def _changed(self, wanted: Callable[[], dict[str, Any]]) -> list[Step]:
-        """Return a change that the server accepts, or [] if none is found."""
+        """Return a step with a change that the server accepts, or [] if none is found."""
         for _ in range(_TRIES):
             document = wanted()
             patch = merge_patch(self._document, document)
@@ -114,7 +114,7 @@ class _Author:
         return kept | self._with_one_other(self._schema, self._document)
 
     def _with_one_other(self, schema: Mapping[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the fields with one of them, or one nested in it, changed or removed."""
+        """Return the fields, with one of them, or a field nested in it, changed or removed."""
         properties = {name: one for name, one in schema["properties"].items() if name not in self._leave}
         name = self._random.choice(sorted(properties))
         inner, required = properties[name], schema.get("required", ())

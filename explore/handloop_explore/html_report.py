@@ -1,4 +1,4 @@
-"""The report as an HTML page: one self-contained file."""
+"""Renders a report as an HTML page in one self-contained file."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ text.bad { fill: var(--bad); font-weight: 600; }
 
 def html_report(report: Report, title: str, command: str, page: str = "") -> str:
     """
-    Return the page.
+    Return a report as an HTML page.
 
-    Args: title: what was explored; command: the command line to which `--replay PLAN` is added; page: the
-    address of the live page with the runs, "" = none.
+    Args: title: the name of the explored operator; command: the command line to which `--replay PLAN` is
+    added; page: the address of the live page with the runs, or "" if it was not written.
     """
     figures = {
         "plans": report.plans,
@@ -88,7 +88,7 @@ def _undisturbed(shown: Window) -> str:
 
 
 def _differences(shown: Window, undisturbed: Played, failure: Failure, command: str) -> str:
-    """Return the part of the page that compares two runs."""
+    """Return the part of the page that compares the failing run with the undisturbed one."""
     parting = (
         f"<p>{escape(failure.parting[:1].upper() + failure.parting[1:])}.</p>" if failure.parting else ""
     )

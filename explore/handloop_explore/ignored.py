@@ -1,4 +1,4 @@
-"""What an author excludes from comparisons: `secrets:data.password`."""
+"""Parses entries such as `secrets:data.password`, which an author excludes from comparisons."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from handloop_explore.difference import by_type
 
 class Ignored(NamedTuple):
     """
-    Fields of a kind's objects, named as in differences; an empty path means whole objects.
+    Fields of a kind's objects, which comparisons leave out.
 
-    Both may contain `*`.
+    The path is written as in reported differences; an empty path means whole objects. Kind and path can
+    contain `*`.
     """
 
     kind: str
@@ -20,14 +21,18 @@ class Ignored(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Return the entry for `secrets:data.password`, `*:metadata.name` or `jobs`. Raises: ValueError."""
+        """
+        Return the entry for a text such as `secrets:data.password`, `*:metadata.name` or `jobs`.
+
+        Raises: ValueError if the text has no kind, or a colon without a path.
+        """
         kind, colon, path = text.partition(":")
         if not kind or bool(colon) != bool(path):
-            raise ValueError(f"{text!r} names no fields: secrets:data.password does")
+            raise ValueError(f"{text!r} does not name fields as in secrets:data.password")
         return cls(kind.partition(".")[0].lower(), path)
 
     def fits(self, kind: str) -> bool:
-        """Return whether the entry applies to a kind, given by name or plural."""
+        """Return whether the entry applies to a kind, which it names in the singular or plural."""
         kind = kind.lower()
         return any(
             fnmatchcase(name, self.kind) for name in (kind, f"{kind}s", f"{kind}es", f"{kind[:-1]}ies")

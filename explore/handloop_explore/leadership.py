@@ -1,4 +1,4 @@
-"""Tracks which of the operator's processes holds each Lease on the server, and what it may write."""
+"""Tracks which of the operator's processes holds each Lease on the server, and which writes this permits."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from handloop_explore.played import Journal
 from handloop_explore.strikes import answer_of, place_of, target_of
 
 TERMS: Final = LeaseTerms(namespace="default", name="operator", retry_period_seconds=4)
-"""The usual durations, but half as many renewals, which cause most of the cost of two processes."""
+"""The usual durations, but half as many renewals, which would cause most of the cost of two processes."""
 LEASE: Final = f"/apis/coordination.k8s.io/v1/namespaces/{TERMS.namespace}/leases/{TERMS.name}"
 NOWHERE: Final = ClientConfig(host="https://virtual")
-"""The config for an Election that is given its transport."""
+"""A config for an Election, which receives its transport separately and so does not use the host."""
 
 
 class Leadership:
     """
-    The holders of the Leases in one run: of the leader's Lease, or of the slots' Leases.
+    The holders of the Leases in one run, which are the leader's Lease or the slots' Leases.
 
     Field: shards, or None if one process leads.
-    State: _holders, the number of the process that last acquired each Lease, by the Lease's name, or 0 once
-    it is released; _renewed_at, when each process sent its last accepted renewal of each Lease.
+    State: _holders, by the Lease's name, the number of the process that last acquired the Lease, or 0 after
+    its release; _renewed_at, when each process sent its last accepted renewal of each Lease.
     """
 
     def __init__(self, journal: Journal, shards: Shards | None = None) -> None:
@@ -47,7 +47,7 @@ class Leadership:
         return self._holders.get(lease) == process
 
     def renewed(self, lease: str, process: int, at: float, *, holds: bool) -> None:
-        """Record an accepted write to a Lease. Args: holds: whether the process is the Lease's holder."""
+        """Record an accepted write to a Lease. Args: holds: whether the write names the process as holder."""
         self._renewed_at[lease, process] = at
         holder = process if holds else 0
         if holder != self._holders.get(lease, 0):
@@ -58,7 +58,7 @@ class Leadership:
         self._holders[lease] = holder
 
     def objection(self, process: int, path: str) -> str:
-        """Return why a process must not write at a path, or "" if it may."""
+        """Return why a process must not write at a path, or "" if the write is allowed."""
         lease = self._lease_for(path)
         if not lease:
             return ""
@@ -71,7 +71,7 @@ class Leadership:
         return f"its Lease was renewed {age:.1f} s ago" if age > limit else ""
 
     def _lease_for(self, path: str) -> str:
-        """Return the name of the Lease that a write needs, or "" if the path does not show it."""
+        """Return the name of the Lease that a write requires, or "" if the path does not show it."""
         if self.shards is None:
             return TERMS.name
         namespace, _, _ = place_of(path)
@@ -82,7 +82,7 @@ class Leadership:
 
 
 class Candidate(Protocol):
-    """A process that wants to lead; see Process."""
+    """The part of a Process that a LeaseTransport uses."""
 
     number: int
     cluster: VirtualCluster
@@ -90,18 +90,18 @@ class Candidate(Protocol):
     struck_here: Callable[[Where, int], str]
 
     def check_alive(self) -> None:
-        """Raises: ConnectionBroken after its end."""
+        """Raises: ConnectionBroken if the process has ended."""
 
     def crash(self) -> None:
-        """End it; never returns."""
+        """End the process; never returns."""
 
 
 class LeaseTransport(ForwardingTransport):
     """
-    A process's own connections for Leases. Its writes that change a Lease's holder may be struck.
+    A process's separate connections for Leases. A plan can strike writes that change a Lease's holder.
 
-    State: _found, the last GET with the server's version at that time, and its response: a candidate reads
-    twice a second, and usually nothing has changed.
+    State: _found, the last GET with the server's version at that time, and the response. It is reused because
+    a candidate reads twice a second, and the Lease has usually not changed.
     """
 
     def __init__(self, transport: Transport, process: Candidate, leadership: Leadership) -> None:
@@ -151,7 +151,7 @@ class LeaseTransport(ForwardingTransport):
         return answer
 
     def _before(self, what: str, target: str) -> None:
-        """Do what a strike does before the server receives the write."""
+        """Carry out the part of a strike that happens before the server receives the write."""
         if what == "crash-before":
             self._process.crash()
         elif what == "pause":

@@ -1,4 +1,4 @@
-"""Writes the undisturbed run and the failed ones as a live page in a folder."""
+"""Writes the undisturbed run and the failed runs to a folder, as a live page."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from handloop_explore.workload import Workload
 
 def write_live_page(folder: Path, workload: Workload, report: Report, title: str) -> None:
     """
-    Play the undisturbed run and each failing plan once more, and write a page that shows them.
+    Play the undisturbed run and each failing plan again, and write a page that shows these runs.
 
     Blocks: for about a second per run.
     """
@@ -31,17 +31,17 @@ def write_live_page(folder: Path, workload: Workload, report: Report, title: str
 
 
 def is_free_for_page(folder: Path) -> bool:
-    """Return whether a folder is missing or empty, or contains only such a page."""
+    """Return whether a folder is missing, empty, or contains only a live page."""
     return not folder.exists() or all(is_page(file) for file in folder.iterdir())
 
 
 def remove_page(folder: Path) -> None:
-    """Remove an older page, so that nobody opens it by mistake."""
+    """Remove an older page, which could be opened by mistake."""
     (folder / INDEX).unlink(missing_ok=True)
 
 
 def links(number: int, failure: Failure) -> dict[str, str]:
-    """Map each link's text to the place in INDEX that it opens. Failures are numbered from 1."""
+    """Map the text of each link to a place in INDEX. Args: number: the failure's number, from 1."""
     if not str(failure.plan):
         return {"the run": "#run=undisturbed"}
     parts = {"where it diverges from the undisturbed run": f"#run=plan-{number}&at=parts"}
@@ -60,7 +60,7 @@ def _failing_runs(number: int, failure: Failure, report: Report, workload: Workl
 
 
 def _runs(workload: Workload, plan: Plan, head: dict[str, str], marks: dict[str, int]) -> Iterator[Entry]:
-    """Yield a run's entry; with replicas, one entry per process, as each has its own caches and queues."""
+    """Yield an entry for each of a run's processes, because each has its own caches and queues."""
     tape = Tape()
     play(workload, plan, recording=tape.recording)
     opening = f"The operator starts with empty caches. {head['title']}: {head['about']}"
@@ -74,5 +74,5 @@ def _runs(workload: Workload, plan: Plan, head: dict[str, str], marks: dict[str,
 
 
 def _strike(failure: Failure) -> int:
-    """Return the line of the story where the plan first strikes; both runs have the same lines before it."""
+    """Return the story's line where the plan first strikes. Earlier lines are equal in both runs."""
     return next((nth for nth, told in enumerate(failure.played.story) if told.who == "plan"), 0)

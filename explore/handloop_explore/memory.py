@@ -1,11 +1,11 @@
 """
-Resets what an operator remembers outside its set-up, which is lost when a process ends, as in reality.
+Resets the state that an operator has outside its set-up, because a real process loses it at its end.
 
     MADE: set[str] = set()      # in a module, a class, a closure, a default, an object, a function's cache
 
-All processes of a run are played in one real process, which would keep this state. So it is collected once,
-by following what the code mentions, beginning with set_up, and each process starts with the state as it was
-then.
+All processes of a run are played in one real process, which would keep this state. The state is therefore
+collected once, by following the names that the code mentions, beginning with set_up. Each process then starts
+with the collected state.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _CACHED: Final = type(functools.lru_cache(len))
 
 
 class _Part(NamedTuple):
-    """A part of the state. of: its container; inner: its contents; put: a function that restores it."""
+    """A part of the state. of: the object that has it; inner: its contents; put: a function to restore it."""
 
     of: Any
     inner: Iterable[Any]
@@ -48,13 +48,17 @@ class _Part(NamedTuple):
 
 class Memory:
     """
-    The state that code refers to, as it was at construction. Field: codes, the code of its functions.
+    The state that code refers to, as it was at construction. Field: codes, the code of all functions found.
 
-    State: _lasting, the ids of objects that do not belong only to the operator. Threads: only one.
+    State: _lasting, the ids of objects that the operator shares with others. Threads: used by one only.
     """
 
     def __init__(self, code: Callable[..., Any], outside: Iterable[object] = ()) -> None:
-        """Args: code: the operator's function; outside: objects that outlive it, or functions of others."""
+        """
+        Collect the state.
+
+        Args: code: the operator's set-up; outside: objects that outlive the operator, and others' functions.
+        """
         self._top = getattr(code, "__module__", "").partition(".")[0]
         self.codes: set[CodeType] = set()
         others = self._found(list(outside))
@@ -66,14 +70,15 @@ class Memory:
         """
         Restore the state.
 
-        Args: convert: returns a value's replacement; lasting: also what others refer to.
+        Args: convert: returns the value to use in place of a saved one; lasting: whether to restore the state
+        that the operator shares with others, too.
         """
         for part in self._parts:
             if lasting or id(part.of) not in self._lasting:
                 part.put(convert)
 
     def _found(self, left: list[Any]) -> list[_Part]:
-        seen: dict[int, Any] = {}  # an id is reused once its object is gone
+        seen: dict[int, Any] = {}  # keeps the objects, because a deleted object's id can be reused
         found: list[_Part] = []
         while left and len(seen) < _MOST_OBJECTS:
             value = left.pop()
@@ -93,7 +98,7 @@ class Memory:
 
 
 def _parts(value: Any) -> Iterator[_Part]:
-    """Yield the parts of a value that may change, each with its contents."""
+    """Yield the parts of a value that can change, each with its contents."""
     if isinstance(value, FunctionType):
         defaults = [*(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values()]
         yield _Part(value, [*(value.__closure__ or ()), *defaults])
@@ -120,7 +125,7 @@ def _parts(value: Any) -> Iterator[_Part]:
 
 
 def _mentioned(function: FunctionType) -> Iterator[_Part]:
-    """Yield the values that a function mentions by name, in its own module and in others."""
+    """Yield the parts that a function mentions by name, in its own module and in others."""
     names = {name for code in _codes(function.__code__) for name in code.co_names}
     for name in names & function.__globals__.keys():
         value = function.__globals__[name]
@@ -132,7 +137,7 @@ def _mentioned(function: FunctionType) -> Iterator[_Part]:
 
 
 def _bound(holder: Any, name: str) -> Iterator[_Part]:
-    """Yield the value of a name in a module or class, or the value in a cell."""
+    """Yield the value of a name in a module or class, or of a closure's cell, as a part."""
 
     def put(convert: Convert) -> None:
         if isinstance(value, _CODE):
@@ -153,7 +158,7 @@ def _bound(holder: Any, name: str) -> Iterator[_Part]:
 
 
 def _members(holder: Any, of: Any) -> _Part:
-    """Return a container's part. Args: of: the object that has the container."""
+    """Return the part for a container. Args: of: the object to which the container belongs."""
     members = copy.copy(holder)
 
     def put(convert: Convert) -> None:

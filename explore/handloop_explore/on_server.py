@@ -1,8 +1,9 @@
 """
-Plays a sample of plans on a real API server, where the operator is a real process that is really killed.
+Plays a sample of plans on a real API server. The operator runs in a separate process, which is really killed.
 
-The workload runs in a new namespace, once undisturbed, and then once for each plan. After each step the run
-waits until neither the operator nor its objects change any more. The oracles are the same as in virtual time.
+The workload runs in a new namespace, once undisturbed, and then once for each plan. After each step, the run
+waits until the operator makes no requests and its objects stay the same. The oracles that judge the runs are
+the same as in virtual time.
 """
 
 from __future__ import annotations
@@ -52,17 +53,17 @@ WHATS: Final = (
 )
 _NAMESPACES: Final = "/api/v1/namespaces"
 _FURNITURE: Final = ("ConfigMap/kube-root-ca.crt", "ServiceAccount/default")
-"""The objects that the server makes in each namespace."""
+"""The objects that the server creates in each namespace."""
 _QUIET_SECONDS: Final = 2.0
 _PATIENCE_SECONDS: Final = 15.0
-"""How long a state that differs from the undisturbed one must last."""
+"""How long a state must stay the same before the run continues, if it differs from the undisturbed state."""
 _LIMIT_SECONDS: Final = 120.0
 _RESTART_SECONDS: Final = 1.0
 _FORK: Final = get_context("fork")
 
 
 class ServerReport(Report):
-    """The report of a sample, whose time is mostly spent waiting."""
+    """The report of a sample of plans. It omits processor times, because the plans mostly wait."""
 
     @property
     def head(self) -> str:
@@ -86,16 +87,17 @@ def run_on_server(
     """
     Play a sample of plans on a server, in a namespace that is deleted at the end.
 
-    Args: as for run_plans, but the plans are single strikes from WHATS, drawn from seed. tell: called with a
-    line about each CRD that is installed and left there.
-    Raises: UndisturbedError if the undisturbed run fails; ValueError for a plan that cannot be played here;
-    RefusedError, TransportError. Blocks: for about ten seconds per plan.
+    Args: the same as for run_plans, but the plans are single strikes from WHATS, drawn from seed. tell:
+    called with a line about each CRD that is installed, which is not removed at the end.
+    Raises: UndisturbedError if the undisturbed run fails; ValueError if the plan cannot be played on a
+    server; RefusedError if the server refuses a request; TransportError if it cannot be reached.
+    Blocks: for about ten seconds per plan.
     """
     given = Plan.parse(replay)
     if any(strike.where or strike.what not in WHATS for strike in given.strikes):
-        raise ValueError(f"on a server only these strike, at writes: {', '.join(WHATS)}")
+        raise ValueError(f"on a server, a plan can only strike writes, with one of: {', '.join(WHATS)}")
     if workload.replicas > 1:
-        raise ValueError("on a server one process runs at a time: replicas=1")
+        raise ValueError("on a server, only one process runs at a time; set replicas=1")
     with _namespace(workload, config, tell) as cluster:
         undisturbed = _Run(workload, Plan(), cluster, None).played(invariants)
         report = ServerReport(undisturbed, seed)
@@ -119,20 +121,19 @@ def run_on_server(
 
 
 def sample(writes: int, plans: int, seed: int) -> list[Plan]:
-    """Return plans for a workload with this many writes. The same seed returns the same plans."""
+    """Return random plans for a workload with `writes` writes. The same seed returns the same plans."""
     singles = [Plan((Strike(number, what),)) for number in range(1, writes + 1) for what in WHATS]
     return sorted(Random(seed).sample(singles, min(plans, len(singles))), key=singles.index)
 
 
 class _ServerCluster(Administrator):
     """
-    The administrator of one namespace.
+    The administrator of one namespace on a server.
 
-    Fields: kinds, the namespaced ones that the operator watches; reconciled, the names of those that it
-    reconciles.
+    Fields: kinds, the namespaced kinds that the operator watches; reconciled, the kinds that it reconciles.
     """
 
-    version = 0  # because no view of a server is rewound
+    version = 0  # unused, because a real server's views cannot be rewound
 
     def __init__(self, workload: Workload, config: ClientConfig, namespace: str) -> None:
         self.config = config
@@ -145,7 +146,7 @@ class _ServerCluster(Administrator):
         workload.set_up(manager)
         self.kinds: list[Any] = [one.kind for one in manager.informers() if one.kind.resource.namespaced]
         if others := [kind.resource.kind for kind in self.reconciled if not kind.resource.namespaced]:
-            raise ValueError(f"on a server all happens in one namespace, and {', '.join(others)} has none")
+            raise ValueError(f"on a server, reconciled kinds must be namespaced, unlike {', '.join(others)}")
 
     def install(self, tell: Callable[[str], object]) -> None:
         """Install the missing CRDs."""
@@ -159,7 +160,7 @@ class _ServerCluster(Administrator):
             _until(lambda path=path: self.find(path) is not None)  # type: ignore[misc] # this turn's
 
     def state(self) -> Mapping[str, dict[str, Any]]:
-        """Return end_state without the objects that the server makes in each namespace."""
+        """Return the end state, without the objects that the server creates in each namespace."""
         found = end_state(self, self.kinds, self.reconciled)
         return {
             key: obj for key, obj in found.items() if key.replace(f" {self.namespace}", "") not in _FURNITURE
@@ -182,7 +183,7 @@ class _ServerCluster(Administrator):
         threading.Thread(target=run, name=name, daemon=True).start()
 
     def later(self, name: str, seconds: float, act: Callable[[], object]) -> None:
-        raise NotImplementedError(f"{name}: no plan on a server acts later")
+        raise NotImplementedError(f"{name}: on a server, a plan cannot act later")
 
 
 @contextmanager
@@ -215,7 +216,7 @@ class _Run:
     """
     One run, with the workload in this process and the operator in another.
 
-    State: journal, what both have reported; _heard_at, when the operator last did something.
+    State: journal, the reports of both processes; _heard_at, when the operator last reported something.
     """
 
     def __init__(self, workload: Workload, plan: Plan, cluster: Any, undisturbed: Played | None) -> None:
@@ -278,7 +279,7 @@ class _Run:
 
     def _rest(self, good: Mapping[str, Any] | None = None) -> Mapping[str, dict[str, Any]]:
         """
-        Wait until nothing happens any more, and longer if the state differs from good.
+        Wait until neither the operator nor its objects change. Wait longer if the state differs from `good`.
 
         Returns: the state.
         """
@@ -297,7 +298,7 @@ class _Run:
         return state
 
     def _clear(self, kinds: Collection[Any]) -> None:
-        """Delete objects, and wait until they are gone; after a while, remove their finalizers."""
+        """Delete all objects of the kinds, and wait. If some remain too long, remove their finalizers."""
         cluster = self._cluster
 
         def send(method: str, body: Mapping[str, Any] | None = None) -> None:
@@ -321,7 +322,7 @@ class _Run:
         pipe.close()
 
     def _hear(self, seconds: float) -> None:
-        """Wait this long for a report from the operator; if it has ended, start another one."""
+        """Wait up to `seconds` for a report from the operator. If the operator has ended, restart it."""
         if self._pipe.closed or not self._pipe.poll(seconds):
             return
         self._heard_at = time.monotonic()
@@ -340,9 +341,9 @@ class _Run:
 
 class _Operator:
     """
-    The operator in its own process, which reports everything it does to the other process.
+    The operator in its own process, which reports all its actions to the workload's process.
 
-    State: _told, how many lines of the story have been reported. Threads: any.
+    State: _told, how many lines of the story have been reported. Threads: usable from any thread.
     """
 
     def __init__(self, cluster: Any, journal: Journal, plan: Plan, number: int, pipe: Connection) -> None:
@@ -377,7 +378,7 @@ class _Operator:
         return self._plan.at(number, where)
 
     def check_alive(self) -> None:
-        """Do nothing, because a killed process sends no request."""
+        """Do nothing, because a process that is really killed cannot send another request."""
 
     def crash(self, *, is_down: bool = False) -> None:  # noqa: ARG002 - no plan on a server uses it
         """End, as by kill -9."""
@@ -394,7 +395,7 @@ class _Operator:
 
 
 class _OneWriteAtATime(StruckTransport):
-    """Sends one write at a time, so that writes can be numbered."""
+    """A transport that sends one write at a time, so that writes can be numbered."""
 
     def __init__(self, transport: HTTPTransport, operator: _Operator) -> None:
         super().__init__(transport, operator)

@@ -1,4 +1,8 @@
-"""What must hold for every run, whatever its author says. Each oracle yields sentences on what is wrong."""
+"""
+The oracles, which are rules that every run must follow.
+
+Each yields a sentence for every violation. An oracle's docstring states its rule.
+"""
 
 from __future__ import annotations
 
@@ -30,11 +34,11 @@ from handloop_explore.write_oracles import (
 )
 
 Oracle: TypeAlias = Callable[[Played, Played], Iterator[str]]
-"""Takes the undisturbed run, and the run to judge."""
+"""A function that receives the undisturbed run and the run to judge, and yields the faults."""
 
 
 def verdicts(undisturbed: Played, played: Played) -> list[str]:
-    """Return a run's faults apart from habits; for the undisturbed run, why it cannot be the baseline."""
+    """Return a run's faults without habits, or the reasons why the undisturbed run cannot be the baseline."""
     if played is undisturbed:
         return _judged(ORACLES, undisturbed, played)
     found = _judged((*ORACLES, *WRITE_ORACLES), undisturbed, played)
@@ -43,7 +47,7 @@ def verdicts(undisturbed: Played, played: Played) -> list[str]:
 
 
 def habits(undisturbed: Played) -> list[str]:
-    """Return the faults that writes have even in the undisturbed run."""
+    """Return the habits, which are the faults that writes have even in the undisturbed run."""
     return _judged(WRITE_ORACLES, undisturbed, undisturbed)
 
 
@@ -53,26 +57,26 @@ def _judged(oracles: Sequence[Oracle], undisturbed: Played, played: Played) -> l
 
 
 def ends_quiet(_: Played, played: Played) -> Iterator[str]:
-    """Once nothing more happens, nothing is written."""
+    """When nothing else changes in the cluster, the operator stops writing."""
     if played.busy:
         yield f"it does not come to rest: {played.busy} writes although nothing else happens"
 
 
 def lives(_: Played, played: Played) -> Iterator[str]:
-    """No process ends by itself."""
+    """The operator's processes do not end on their own."""
     if played.died:
         yield f"the process ended by itself: {played.died}"
 
 
 def reconciles_in_time(_: Played, played: Played) -> Iterator[str]:
-    """No reconcile runs longer than its deadline, even if one of its requests gets no answer."""
+    """Each reconcile ends before its deadline, even if one of its requests receives no answer."""
     seconds, queue = played.slowest
     if seconds > played.deadline_seconds:
-        yield f"a reconcile of {queue} took {seconds:.0f} s, and may take {played.deadline_seconds:g} s"
+        yield f"a reconcile of {queue} took {seconds:.0f} s, but the limit is {played.deadline_seconds:g} s"
 
 
 def works(undisturbed: Played, played: Played) -> Iterator[str]:
-    """In the undisturbed run the operator succeeds at least once."""
+    """In the undisturbed run, at least one reconcile succeeds."""
     if played is undisturbed:
         failing = [one.failing for one in played.states if one.failing is not None]
         if failing and all(failing):
@@ -95,9 +99,9 @@ def makes_no_storm(undisturbed: Played, played: Played) -> Iterator[str]:
 
 
 def ends_as_undisturbed(undisturbed: Played, played: Played) -> Iterator[str]:
-    """A fault delays the end state but does not change it, unless a rival deleted or took over an object."""
+    """A fault can delay the end state, but changes it only if a rival deleted or took over an object."""
     takes_name = any(rival.what == "rival-takes-name" for rival in played.rivals)
-    # A write that the server calls invalid need not be retried.
+    # An operator need not retry a write that the server calls invalid.
     if takes_name or _undisturbed_is_judged(played.plan) or any(one.struck == "422" for one in played.writes):
         return
     for number, (good, state) in enumerate(zip(undisturbed.states, played.states, strict=True), 1):
@@ -105,7 +109,7 @@ def ends_as_undisturbed(undisturbed: Played, played: Played) -> Iterator[str]:
             continue
         expected = dict(good.objects)
         for rival, left in zip(played.rivals, state.left, strict=False):
-            if rival.what == "rival-drift":  # the drift may or may not stay
+            if rival.what == "rival-drift":  # both states are right, with and without the drift
                 key = key_of(rival.made or {})
                 expected |= {key: state.objects[key]} if key in state.objects else {}
             elif _is_lost(rival, left, state, expected):
@@ -116,7 +120,7 @@ def ends_as_undisturbed(undisturbed: Played, played: Played) -> Iterator[str]:
                 found = renamed(state.objects, expected)
                 _take_away(expected, rival.target)
                 if any(_plural(f"{kind} ") in rival.target for kind in played.reconciled):
-                    # A finalizer may have deleted objects that the finalized object does not own.
+                    # A finalizer can have deleted objects that the finalized object did not own.
                     expected = {key: obj for key, obj in expected.items() if key in found}
         yield from _compared(undisturbed.chance, expected, state.objects, _when(number, played))
 
@@ -125,7 +129,7 @@ def makes_again_what_is_lost(undisturbed: Played, played: Played) -> Iterator[st
     """
     A child that another client deletes at rest is recreated, or its owner's status changes.
 
-    A Job runs only once.
+    A Job need not be recreated, because it runs only once.
     """
     for nth, rival in enumerate(played.rivals):
         states = [
@@ -138,31 +142,31 @@ def makes_again_what_is_lost(undisturbed: Played, played: Played) -> Iterator[st
         if _is_lost(rival, state.left[nth], state, good.objects):
             why = "its owner was reconciled since then"
             if not _is_heard(rival, state):
-                why = "no reconcile follows: is it owned or watched?"
+                why = "no reconcile follows; check that the operator owns or watches it"
             yield f"{key} does not come back after another client has deleted it at rest: {why}"
 
 
 def ends_by_what_users_want(undisturbed: Played, played: Played) -> Iterator[str]:
     """
-    The history does not matter: an operator that saw only its end would end in the same state.
+    The end state does not depend on history, so an operator that starts later ends in the same state.
 
-    The operator starts after the users' steps, or a new process finds the current state. This judges the
-    undisturbed run.
+    The run's operator starts after the users' steps, or a new process starts at rest. If its state differs,
+    the undisturbed run is wrong.
     """
     if not _undisturbed_is_judged(played.plan):
         return
-    begins = "its process ends at rest and another starts"
+    begins = "the process ends at rest and another starts"
     if played.plan.starts_at is not None:
         begins = "the operator starts after the users' steps"
     for number, (usual, state) in enumerate(zip(undisturbed.states, played.states, strict=True), 1):
         if not state.is_down:
             when = _when(number, played)
             for words in _compared(undisturbed.chance, state.objects, usual.objects, when):
-                yield f"undisturbed it ends differently than when {begins}: {words}"
+                yield f"the undisturbed run ends differently than if {begins}: {words}"
 
 
 def ends_as(reference: Played, played: Played, undisturbed: Played) -> bool:
-    """Return whether a run differs from the undisturbed one, and always in the same way as a reference."""
+    """Return whether a run differs from the undisturbed one, in exactly the same way as a reference run."""
     chance, differs = undisturbed.chance, False
     for usual, other, state in zip(undisturbed.states, reference.states, played.states, strict=True):
         if other.is_down or state.is_down:
@@ -178,7 +182,7 @@ def ends_as(reference: Played, played: Played, undisturbed: Played) -> bool:
 
 
 def _undisturbed_is_judged(plan: Plan) -> bool:
-    """Return whether a plan does nothing except restart the operator or delay its start."""
+    """Return whether a plan only restarts the operator or delays its start."""
     return bool(plan.strikes) and all(one.what == LATE or one.where == "q" for one in plan.strikes)
 
 
@@ -187,7 +191,7 @@ def _when(number: int, played: Played) -> str:
 
 
 def _is_lost(rival: Rival, left: Object | None, state: State, expected: Mapping[str, Any]) -> bool:
-    """Return whether what a rival deleted at rest stays deleted, even under other generated names."""
+    """Return whether an object that a rival deleted at rest is missing, also under other generated names."""
     if not rival.rested_at or left is not None:
         return False
     name = plain_name(key_of(rival.made or {}))
@@ -195,7 +199,7 @@ def _is_lost(rival: Rival, left: Object | None, state: State, expected: Mapping[
 
 
 def _is_heard(rival: Rival, state: State) -> bool:
-    """Return whether the owner was reconciled after a rival's act at rest."""
+    """Return whether the object's owner was reconciled after a rival's act at rest."""
     made = (rival.made or {})["metadata"]
     names = [one["name"] for one in made["ownerReferences"]]
     names += [f"{made.get('namespace')}/{name}" for name in names]
@@ -203,7 +207,7 @@ def _is_heard(rival: Rival, state: State) -> bool:
 
 
 def _is_told(rival: Rival, state: State, played: Played) -> bool:
-    """Return whether the owner's status, which may report the loss, changed after a rival's act at rest."""
+    """Return whether the owner's status, which can report the loss, changed after a rival's act at rest."""
     owners = {one["uid"] for one in (rival.made or {})["metadata"]["ownerReferences"]}
     since = (act for act in played.acts if rival.rested_at <= act.at <= state.at and act.who == OPERATOR)
     return any(act.uid in owners and act.changes("status") for act in since)
@@ -215,19 +219,19 @@ def _compared(
     good, found = chance.without(expected), chance.without(renamed(state, expected))
     for key in sorted(good.keys() | found.keys()):
         if MADE_BY_CLUSTER in (found.get(key) or good[key])["metadata"]:
-            continue  # it depends on what the operator has made
+            continue  # the object depends on others, which are compared
         if key not in found:
             yield f"{key} is missing {when}"
         elif key not in good:
             twins = sum(plain_name(other) == plain_name(key) for other in found)
             again = " once more" if twins > 1 else ""
-            yield f"{key} is there{again} {when}, and nobody asked for it"
+            yield f"{key} exists{again} {when}, but should not"
         elif good[key] != found[key]:
             yield f"{key} differs {when}: {', '.join(differences_of(key, good[key], found[key]))}"
 
 
 def leaves_foreign_objects_alone(_: Played, played: Played) -> Iterator[str]:
-    """The operator never writes to an object of the same name that a rival made; users may delete it."""
+    """The operator does not change or delete the object with which a rival took a name. Users can."""
     given_up = {act.uid for act in played.acts if act.who == USER and act.ends}
     for rival, left in zip(played.rivals, played.states[-1].left, strict=True):
         if rival.what != "rival-takes-name" or rival.made is None:
@@ -235,8 +239,8 @@ def leaves_foreign_objects_alone(_: Played, played: Played) -> Iterator[str]:
         if rival.made["metadata"].get("uid") in given_up:
             continue
         if left is None:
-            # A client may delete it, or its namespace; the operator may not, even through an owner that it
-            # set.
+            # A client can delete the object or its namespace. The operator must not delete it, even through
+            # an owner that the operator has set.
             ends = [act for act in played.acts if act.uid == rival.made["metadata"].get("uid") and act.ends]
             if not ends or ends[0].who == OPERATOR or ends[0].owners:
                 yield f"the foreign object {rival.target} was deleted"
@@ -245,7 +249,7 @@ def leaves_foreign_objects_alone(_: Played, played: Played) -> Iterator[str]:
 
 
 def lets_deletions_end(_: Played, played: Played) -> Iterator[str]:
-    """Objects that are being deleted disappear, unless the operator is supposed to keep them."""
+    """A deletion completes, unless the operator is supposed to keep the object."""
     for key, obj in played.states[-1].objects.items():
         name = re.sub(r" .*/", " ", key)
         if obj["metadata"].get("deletionTimestamp") and name not in played.refused:
@@ -287,7 +291,7 @@ WRITE_ORACLES: Final[tuple[Oracle, ...]] = (
 
 
 def _take_away(expected: dict[str, dict[str, Any]], target: str) -> None:
-    """Remove an object, and everything that it owns, from expected."""
+    """Remove an object, and all objects that it owns, from `expected`."""
     namespace, _, name = place_of(target)
     gone = [key for key in expected if key.endswith(f" {namespace}/{name}") and _plural(key) in target]
     while gone:
@@ -304,7 +308,7 @@ def _take_away(expected: dict[str, dict[str, Any]], target: str) -> None:
 
 
 def _plural(key: str) -> str:
-    """Return how the plural of a key's kind begins in a path: `/deployment`."""
+    """Return how the plural of a kind begins in a path, such as `/deployment`."""
     return f"/{key.partition(' ')[0].lower()}"
 
 

@@ -1,4 +1,4 @@
-"""Yields a workload's plans: first each single strike, the most revealing ones first, then random plans."""
+"""Yields a workload's plans: the single strikes, beginning with the most revealing, and then random plans."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from handloop_explore.strikes import place_of
 from handloop_explore.workload import Workload
 
 _MORE: Final = 3
-"""How many requests beyond the undisturbed run's may be struck, because other strikes cause requests."""
+"""How many more requests than the undisturbed run's a plan can strike, because strikes cause requests."""
 _CREATED: Final = 201
 _MAKES: Final = " makes it"
 
@@ -73,16 +73,16 @@ _FIRST_OF_SEVERAL: Final = (
     ),
     *(":slow-pause", ":slow"),
 )
-"""The strikes that make operators fail most often; those for several processes change the leader."""
+"""The strikes that most often make operators fail. Those for several processes change the leader."""
 _ALIKE: Final = 5
-"""How many strikes later a place comes if it resembles an earlier one."""
+"""By how many strikes a place is postponed if it resembles an earlier place."""
 
 
 class Place(NamedTuple):
     """
-    Where a plan may strike. number: as in Strike; whats: the strikes that make sense there.
+    A place where a plan can strike. where, number: as in Strike; whats: the strikes that make sense there.
 
-    sort: the same for similar places; writes: for a place at rest, how many writes precede it.
+    sort: equal for similar places; writes: for a place at rest, the number of earlier writes.
     """
 
     where: Where
@@ -93,7 +93,7 @@ class Place(NamedTuple):
 
 
 class Places(NamedTuple):
-    """All places of the undisturbed run. replicas: the number of the operator's processes."""
+    """All places in the undisturbed run. replicas: the number of the operator's processes."""
 
     places: Sequence[Place]
     replicas: int = 1
@@ -138,13 +138,13 @@ class Places(NamedTuple):
         return cls(found, workload.replicas)
 
     def anew(self) -> Iterator[Plan]:
-        """Yield the plans in which an operator restarts at every place at rest, or starts at a later one."""
+        """Yield plans in which the operator restarts at every settled(), or first starts at one of them."""
         rests = [one for one in self.places if one.where == "q"]
         yield Plan(tuple(Strike(one.number, "crash", "q") for one in rests))
         yield from (Plan((Strike(one.number, LATE, "q"),)) for one in rests if LATE in one.whats)
 
     def count(self, where: Where) -> int:
-        """Return the number of places of this sort."""
+        """Return the number of places of a sort."""
         return sum(one.where == where for one in self.places)
 
 
@@ -152,7 +152,7 @@ def single_plans(places: Places) -> Iterator[Plan]:
     """
     Yield a plan for each single strike at each place.
 
-    If another client changed a child while the operator was idle, the operator's answer is struck, too.
+    If another client changes a child at rest, one more plan also strikes the operator's next write.
     """
     order = (*_FIRST_OF_SEVERAL, *_FIRST) if places.replicas > 1 else _FIRST
     last = len(order)
@@ -163,11 +163,11 @@ def single_plans(places: Places) -> Iterator[Plan]:
         alike = repeated[place.where, place.sort]
         repeated[place.where, place.sort] += 1
         for nth, what in enumerate(place.whats):
-            # Similar crashes are postponed less, because different lines of the code may follow.
+            # Similar crashes are postponed less, because different lines of code can follow them.
             later = alike if what == "crash-after" else _ALIKE * alike
             rank = ranks.get(f"{place.where}:{what}", last + nth) + later
             if what == "crash-sent" and not place.sort.endswith(_MAKES):
-                rank += _ALIKE  # because a write with an older version is refused
+                rank += _ALIKE  # it reveals less, because the server refuses a write with an older version
             strike = Strike(place.number, what, place.where)
             found.append((rank, len(found), Plan((strike,))))
             if what == "rival-drift":
@@ -187,14 +187,14 @@ def all_plans(places: Places, seed: int) -> Iterator[Plan]:
 
 
 def _sort(write: Write) -> str:
-    """Return a write's sort, which does not contain the object's name."""
+    """Return a write's sort, which is the same for all objects of a kind."""
     plural = re.sub(r"^.*/", "", place_of(write.path)[1])
     part = write.path.rpartition("/")[2] if write.path.endswith(("/status", "/scale")) else ""
     return f"{write.method} {plural} {part}{_MAKES if write.status == _CREATED else ''}"
 
 
 def _whats(write: Write, workload: Workload, last_step: float) -> list[str]:
-    """Return the strikes that make sense at a write: a rival cannot edit a missing object, for example."""
+    """Return the strikes that make sense at a write. For example, a rival cannot edit a missing object."""
     whats = KINDS[""] if workload.replicas > 1 else [one for one in KINDS[""] if one not in (*LEASES, *SLOW)]
     left_out: set[str] = set()
     if write.status == _CREATED:
@@ -209,7 +209,7 @@ def _whats(write: Write, workload: Workload, last_step: float) -> list[str]:
 
 
 def _chosen(places: Places, random: Random) -> Strike:
-    """Return a random strike, mostly at a write. The request may be one that another strike causes."""
+    """Return a random strike, usually at a write. Its request can be one that another strike causes."""
     weights: dict[Where, int] = {"": 6, "r": 1, "w": 1, "s": 1, "l": 3, "q": 1, "c": 1, "p": 1}
     sorts = [where for where in weights if places.count(where) or where in ("", "r", "w", "s")]
     where = random.choices(sorts, [weights[one] for one in sorts])[0]

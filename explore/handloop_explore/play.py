@@ -36,30 +36,31 @@ JOINING_SECONDS: Final = 30.0
 QUIET_SECONDS: Final = 120.0
 _PATIENT_SECONDS: Final = 60.0
 _FELT_SECONDS: Final = 90.0
-"""How long a strike may cause writes. A silent watch is noticed after 75 s."""
+"""How long after a strike its effects can cause writes. A silent watch is noticed after 75 s."""
 _YEAR_SECONDS: Final = 364 * 86_400.0
-"""Whole weeks, so that scheduled work is done at the same hour of the same weekday."""
+"""A whole number of weeks, so that scheduled work is done at the same time of the same weekday."""
 _CREATED: Final = 201
 _CONFLICT: Final = 409
 _RECONCILES: Final = ("Reconciling", "Successfully synced")
-"""Log messages about reconciles, from our runtime and from handwritten controllers."""
+"""The log messages that report a reconcile, from our runtime and from handwritten controllers."""
 
 Recording: TypeAlias = Callable[[VirtualThreads, Journal], AbstractContextManager[object]]
-"""Records a run for as long as its context lasts."""
+"""Returns a context that records a run while it lasts."""
 
 Branch: TypeAlias = Callable[[Callable[[Plan], object]], Plan | None]
 """
-Takes a function that tells whether a plan begins here. Returns the plan that the run follows from now on, or
-None if nothing changes.
+A function that offers a run the chance to fork. Its argument is a function that returns whether a plan begins
+here. It returns the plan that the run follows from now on, or None if nothing changes.
 
-A run calls it once before it starts the operator, and at each of the operator's calls, until it gets a plan.
+A run calls it once before it starts the operator, and at each of the operator's calls, until it returns a
+plan.
 """
 
 
 class Forking(NamedTuple):
     """
-    How a run divides into forks. done: called with a run's outcome before its threads are ended; a fork that
-    has a plan ends there. waiting: the plans that have not begun.
+    Functions through which a run forks. branch: see Branch. done: called with a run's outcome before its
+    threads end; a fork that plays a plan exits in it. waiting: the plans that have not begun, by index.
     """
 
     branch: Branch
@@ -80,8 +81,8 @@ def play(
     """
     Play a workload under a plan, from the beginning. The same plan always produces the same run.
 
-    The plan's thread order applies from its first strike, or from the start if it has no strike.
-    Args: is_twin: whether to play with another random seed, and in another year; known: lines of the
+    The plan's thread order applies from its first strike, or from the beginning if it has no strike.
+    Args: is_twin: whether to play with another random seed and in another year; known: lines of the
     operator's code that need not be recorded.
     """
     memory = Memory(workload.set_up, [*workload.outside, *_functions_of_others(workload, invariants)])
@@ -101,17 +102,17 @@ def play(
 
 
 def _functions_of_others(workload: Workload, invariants: Sequence[Invariant]) -> Iterable[object]:
-    """Return the functions in steps and invariants; the objects in these are not only the operator's."""
+    """Return the functions of steps and invariants, which can share objects with the operator."""
     expected = [one for step in workload.steps for one in step.expect]
     return [*(step.do for step in workload.steps), *(one.holds for one in (*expected, *invariants))]
 
 
 class _Run:
     """
-    One run.
+    One run of a workload.
 
-    State: journal, the reports so far; _processes, the operator's current processes; _waiting, those that
-    start later; _is_over, whether the users' last step is done. Threads: runs on those of `threads`.
+    State: journal, the reports so far; _processes, the operator's current processes; _waiting, the processes
+    that start later; _is_over, whether the users' last step is done. Threads: runs on the virtual threads.
     """
 
     def __init__(
@@ -146,7 +147,7 @@ class _Run:
         self._workload = workload
         (setup,) = DrySetUp((workload.set_up,), None).setups()
         self.reconciled = set(setup.kinds)
-        # The operator also reconciles other programs' kinds, whose status others may write, too.
+        # The operator also reconciles other programs' kinds. Others can write the status of these.
         self._own_kinds = frozenset(kind.resource.kind for kind in (*setup.kinds, *setup.foreign))
         memory.restore(threads.virtual())
         self.cluster = VirtualCluster(threads, (), workload.defined(setup.kinds), conversions_of(setup.kinds))
@@ -215,7 +216,7 @@ class _Run:
                 self._start_later(process, nth * JOINING_SECONDS, f"{process.name} joins")
 
     def _strike_step(self, number: int, words: str) -> None:
-        """Strike the processes as planned, just before a user's step."""
+        """If the plan strikes a user's step, strike the processes just before it."""
         what = self._struck_here("s", number)
         if not what:
             return
@@ -232,13 +233,13 @@ class _Run:
             self._replace(process)
 
     def hear(self, level: str, line: Mapping[str, Any]) -> None:
-        """Record a reconcile or an error. Add an error to the story if the plan is empty."""
+        """Record a log line about a reconcile or an error. If the plan is empty, add errors to the story."""
         if not self.threads.is_here():
-            return  # a real thread's line, for example from a server that tests share
+            return  # The line is from a real thread, such as a server that tests share.
         if line["event"] in _RECONCILES:
             self.journal.reconciles(str(line.get("object") or line.get("objectName")))
         error = raised(line.get("exc_info"))
-        # A thread that a crash ends may log its end.
+        # A thread can log an error because a crash ends it.
         is_killed = self.threads.current_thread().killed
         if error is not None and not is_killed:
             self._bugs[f"{line['event']}: {shown(error, repr)}"] = None
@@ -254,11 +255,11 @@ class _Run:
         self._error = (self.threads.now, words)
 
     def _be_quiet(self, seconds: float) -> None:
-        """Let time pass in which nothing should be written, except for the effects of a late strike."""
+        """Let time pass, and count the writes that no strike explains."""
         before = len(self.journal.writes)
         self.threads.run_for(seconds)
         calm_from = self._calm_from()
-        # It is right to retry a name that another client has taken, with growing pauses.
+        # An operator is right to keep trying to create an object whose name another client has taken.
         taken = any(rival.what == "rival-takes-name" for rival in self.journal.rivals)
         late = sum(
             write.at > calm_from and not (taken and write.status == _CONFLICT)
@@ -267,12 +268,16 @@ class _Run:
         self._busy = max(self._busy, late)
 
     def _calm_from(self) -> float:
-        """Return the time after which no strike so far has an effect any more."""
+        """Return the time at which the effects of all strikes so far have ended."""
         struck_at = (told.at for told in self.journal.story if told.who == "plan")
         return max(struck_at, default=-math.inf) + _FELT_SECONDS
 
     def _settle(self, expect: Sequence[Invariant] = ()) -> None:
-        """Wait until all is at rest, strike as planned, and record the state. Args: expect: as in Step."""
+        """
+        Wait until the cluster is at rest, strike as planned, and record the state.
+
+        Args: expect: the invariants to check, as in Step.
+        """
         number, began = len(self._states) + 1, self.threads.now
         if self.plan.starts_at == number:
             self._start()
@@ -280,7 +285,7 @@ class _Run:
             self.threads.run_for(self._workload.settle_seconds)
         else:
             self._rest()
-        # The process may have ended only now, at a late write, for example because a watch was blind until
+        # The process can have ended only now, at a late write, for example because a watch was blind until
         # now.
         if self._is_down():
             self._states.append(State({}, [], is_down=True, reconciled_at={}))
@@ -312,7 +317,7 @@ class _Run:
         self._be_quiet(quiet)
 
     def _strike_at_rest(self, number: int) -> bool:
-        """Strike as planned at a settled(), when all is quiet. Returns: whether something was struck."""
+        """Carry out the plan's strikes at a settled(). Returns: whether something was struck."""
         struck = False
         if self._struck_here("q", number) == "crash":
             self.journal.tell("plan", f"the plan strikes settled() {number}: crash")
@@ -329,7 +334,7 @@ class _Run:
         return struck
 
     def _children(self) -> list[Object]:
-        """Return the children of the operator's kinds, without those that are being deleted."""
+        """Return the objects that the operator's kinds own, without those that are being deleted."""
         record = self.cluster.record
         return sorted(
             (
@@ -357,7 +362,7 @@ class _Run:
         try:
             do(self.cluster)
         except RefusedError as error:
-            # The object may be missing, because of a rival or because the operator has not made it yet.
+            # The object can be missing, because of a rival or because the operator has not created it so far.
             if not self.plan.strikes:
                 raise
             self.journal.tell("server", f"the server refuses: {error}")
@@ -390,7 +395,7 @@ class _Run:
         return self.plan.at(number, kind)
 
     def _end(self, process: Process, why: str) -> None:
-        """End a process; another one starts a second later. Never returns in a thread of the process."""
+        """End a process, and start another one a second later. Never returns in a thread of the process."""
         self._killed(process, why)
         self.threads.in_main(lambda: self._replace(process))
         self.threads.park()
@@ -402,7 +407,7 @@ class _Run:
 
     def _replace(self, process: Process) -> None:
         self.threads.kill([one for one in self.threads.threads() if one.process is process])
-        if self._workload.replicas == 1:  # several processes share a module's state
+        if self._workload.replicas == 1:  # because several processes would share the state
             self._memory.restore(self.threads.virtual())
         other = self._processes[self._processes.index(process)] = self._new_process()
 

@@ -29,10 +29,10 @@ _NOT_THE_AUTHORS: Final = (
 
 class Told(NamedTuple):
     """
-    One line of a story: when (in virtual seconds), who acts, and what they do, in words.
+    One line of a story. at: the time in virtual seconds; words: the event, as text.
 
-    who: `user`, `plan`, `server`, or one of the operator's processes, such as `process 1`. write: the number
-    of the write that the line reports, 0 = none.
+    who: the actor, which is `user`, `rival`, `plan`, `server`, or one of the operator's processes, such as
+    `process 1`. write: the number of the write that the line reports, or 0.
     """
 
     at: float
@@ -45,22 +45,23 @@ class Told(NamedTuple):
 
     @property
     def starts_process(self) -> bool:
-        """Whether the line's process starts here, in the middle of the run."""
+        """Whether the line reports that its process starts during the run."""
         return self.who.startswith("process") and self.words.endswith(" starts")
 
     @property
     def ends_process(self) -> bool:
-        """Whether the line's process ends here."""
+        """Whether the line reports that its process ends."""
         return self.who.startswith("process") and (" ends, " in self.words or " ended by " in self.words)
 
 
 class Write(NamedTuple):
     """
-    One of the operator's writes: its number from 1, time, method, path, and the answer's status (0 = no
-    answer).
+    One of the operator's writes. number: its number, from 1; at: its virtual time; status: the answer's
+    status code, or 0 if no answer arrived.
 
-    struck: what the plan did to it; process: the number of the process that wrote; objection: why that
-    process must not write, "" = it may; arrival: what the write met at the server, None = it did not arrive.
+    struck: the plan's strike, or ""; process: the number of the process that wrote; objection: why the
+    process must not write, or "" if it is allowed; arrival: the object's versions when the write reached the
+    server, or None if it did not.
     """
 
     number: int
@@ -79,9 +80,10 @@ class Write(NamedTuple):
 
 class Rival(NamedTuple):
     """
-    What a rival did to an object. target: the object's path; made: the rival's object there, None = none.
+    An act of a rival client. what: the strike; target: the object's path; made: the object after the act, or
+    None. At rest, made is the child that the rival acted on.
 
-    rested_at: the time, if all was at rest and the operator had made the object, otherwise 0.
+    rested_at: the virtual time if the rival acted on a child while the cluster was at rest, otherwise 0.
     """
 
     what: str
@@ -92,9 +94,9 @@ class Rival(NamedTuple):
 
 class Child(NamedTuple):
     """
-    An object at a settled() that the operator has made, and that an object of a reconciled kind controls.
+    An object at a settled() that the operator has created, and that an object of a reconciled kind owns.
 
-    Fields: its key, and how many of the operator's writes came before.
+    Fields: key, as `Kind namespace/name`; writes, the number of the operator's earlier writes.
     """
 
     key: str
@@ -103,11 +105,12 @@ class Child(NamedTuple):
 
 class State(NamedTuple):
     """
-    The cluster at one time. objects: end_state; left: the objects at the rivals' targets.
+    The cluster at one time. objects: see end_state(); left: for each rival, the object at its target, or
+    None.
 
-    failing: the error that the operator still logs more than a minute after the users' last step; "" = none,
-    None = it has no object to work for. is_down: no process of the operator was running. at: the time, in
-    virtual seconds; reconciled_at: when each object was last reconciled.
+    failing: the error that the operator logs more than a minute after the users' last step, "" if it logs
+    none, or None if it has no object to reconcile. is_down: whether none of the operator's processes was
+    running. at: the time, in virtual seconds; reconciled_at: when each object was last reconciled.
     """
 
     objects: Mapping[str, dict[str, Any]]
@@ -119,7 +122,7 @@ class State(NamedTuple):
 
 
 class Slowest(NamedTuple):
-    """The slowest reconcile, which may still be running: its virtual seconds, and its queue."""
+    """The slowest reconcile, which can still be running. seconds: its virtual duration; queue: its queue."""
 
     seconds: float = 0.0
     queue: str = ""
@@ -127,19 +130,19 @@ class Slowest(NamedTuple):
 
 class Played(NamedTuple):
     """
-    The outcome of a plan.
+    The outcome of a plan's run.
 
-    story: lines in order of time; states: the cluster at each settled() and at the end; busy: how many writes
-    came when nothing should happen any more, in the last two minutes or at the end of a settled(); made: how
-    often a write at each path made an object; rivals: what rivals did; died: why a process ended by itself,
-    "" = none did; broken: the author's invariants that do not hold; switches: how often a thread was given
-    the processor; reads, watches, waits: how many there were (waits in reconciles only); gets: the numbers of
-    the reads that ask for one object; acts: what changed at the server, in version order; reconciled: the
-    kinds that the operator works for; bugs: what it logged with a traceback; errors: what else it logged as
-    an error, and when it last did; deadline_seconds: the limit for slowest, from the workload; leases: how
-    often a Lease changed hands; children: what could be struck at each settled(), in that order; refused:
-    what may not be deleted; lines: the lines of the operator's code that were reached; chance: in the
-    undisturbed run, what other runs need not have in common with it.
+    story: the story's lines, by time; states: the cluster at each settled() and at the end; busy: the most
+    unexplained writes in the last two minutes or at the end of a settled(); made: how many objects were
+    created at each path; rivals: the acts of rivals; died: why a process ended on its own, or ""; broken: the
+    author's invariants that do not hold; switches: how often another thread began to run; reads, watches,
+    waits: how many reads, openings of a watch, and waits in a reconcile occurred; gets: the numbers of the
+    reads that request one object; acts: the changes at the server, by version; reconciled: the kinds that the
+    operator reconciles; bugs: errors that it logged with a traceback; errors: its other logged errors, with
+    the time of the last occurrence; deadline_seconds: the workload's limit for slowest; leases: how many
+    writes would acquire, release or delete a Lease; children: the objects that could be struck at each
+    settled(), in that order; refused: the objects that should not be deletable; lines: the lines of the
+    operator's code that ran; chance: in the undisturbed run, the values that can differ in other runs.
     """
 
     plan: Plan
@@ -171,9 +174,9 @@ class Played(NamedTuple):
 
 class Journal:
     """
-    Collects the reports about a run while it lasts. Fields: as in Played.
+    Collects the events of a run while it lasts. Fields: as in Played.
 
-    under_way: functions that deliver the writes that processes sent before they ended.
+    under_way: functions that deliver to the server the writes that processes sent before they ended.
     """
 
     def __init__(self, threads: VirtualThreads) -> None:
@@ -195,7 +198,7 @@ class Journal:
         self.reconciled_at: dict[str, float] = {}
 
     def tell(self, who: str, words: str, write: int = 0) -> None:
-        """Add a line to the story, at the current time. Args: as in Told."""
+        """Add a line to the story, with the current time. Args: the same as the fields of Told."""
         self.story.append(Told(self.threads.now, who, words, write))
 
     def reconciles(self, name: str) -> None:
@@ -204,7 +207,7 @@ class Journal:
         self.reconciled_at[name] = self.threads.now
 
     def where(self, frame: FrameType | None) -> str:
-        """Say how far the run has got, what it reconciles most, and the current line of the author's code."""
+        """Describe the run's time, its most reconciled object, and the current line of the author's code."""
         words = [f"the run is at {self.threads.now:.2f} s"]
         for name, times in self._reconciled.most_common(1):
             words.append(f"has reconciled {name} {times} time{'s' * (times > 1)}")
@@ -218,21 +221,21 @@ class Journal:
         return ", and ".join(words)
 
     def reconciles_for(self, seconds: float, queue: str) -> None:
-        """Record how long a reconcile from a queue has run so far, or took in total."""
+        """Record a reconcile's duration so far, or its total duration. Args: queue: the queue's name."""
         self.slowest = max(self.slowest, Slowest(seconds, queue))
 
     def arrive(self) -> None:
-        """Deliver what is in flight to the server: at the next process's first write, or seconds later."""
+        """Deliver the writes in flight to the server, at the next process's first write or after 5 s."""
         while self.under_way:
             self.under_way.pop()()
 
     def arrived(self, method: str, path: str, arrival: Arrival) -> None:
-        """Record what a write met at the server."""
+        """Record the object's versions when a write reached the server."""
         for write in reversed(self.writes):
             if (write.method, write.path) == (method, path) and write.number not in self._arrivals:
                 self._arrivals[write.number] = arrival
                 break
 
     def all_writes(self) -> list[Write]:
-        """Return the writes so far, each with its arrival."""
+        """Return the writes so far, with their arrivals filled in."""
         return [write._replace(arrival=self._arrivals.get(write.number)) for write in self.writes]

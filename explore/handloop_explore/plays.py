@@ -19,7 +19,7 @@ from handloop_explore.workload import Invariant, Workload
 
 
 class _Judged(NamedTuple):
-    """The outcome of a run: its failure, if any, and the lines that the undisturbed run did not reach."""
+    """A run's failure or None, and the lines that it reached but the undisturbed run did not."""
 
     failure: Failure | None
     lines: frozenset[Line]
@@ -35,7 +35,7 @@ class Plays:
     def __init__(
         self, workload: Workload, undisturbed: Played, invariants: Sequence[Invariant], processes: int
     ) -> None:
-        """Args: processes: how many forks play at once; if forks are impossible, this process plays."""
+        """Args: processes: how many forks play at once. If the system cannot fork, this process plays."""
         self._workload = workload
         self._undisturbed = undisturbed
         self._invariants = invariants
@@ -44,10 +44,10 @@ class Plays:
 
     def judged(self, plans: Sequence[Plan], until: float = math.inf) -> Iterator[tuple[int, Failure | None]]:
         """
-        Play plans: in forks, or in this process if there is only one or forks are impossible.
+        Play plans in forks. A single plan is played in this process, as are all if the system cannot fork.
 
-        Args: until: the latest end, in time.monotonic(). Yields: each plan's index and its failure, or None
-        if it does not fail, in the order in which the plans end.
+        Args: until: the latest time to end, on the clock of time.monotonic(). Yields: each plan's index and
+        its failure, or None if it does not fail, in the order in which the plans end.
         """
         outcomes = self._forked(plans, until) if can_fork() and len(plans) > 1 else self._here(plans, until)
         for index, outcome in outcomes:
@@ -60,9 +60,9 @@ class Plays:
 
     def shrunk(self, failure: Failure) -> Failure:
         """
-        Return a failure with as few strikes as possible, and with the plain thread order if that is enough.
+        Shrink a failing plan to as few strikes as possible and, if it still fails, to the usual thread order.
 
-        Ctrl-C ends it early.
+        Ctrl-C ends the search. Returns: the failure of the smallest plan found.
         """
         plan = failure.plan
         smaller = [plan._replace(order=0)] if plan.order else []
@@ -100,7 +100,7 @@ class Plays:
 
 
 def _without_one(plan: Plan) -> list[Plan]:
-    """Return the plans with one strike less. None is without strikes, because that run is known."""
+    """Return the plans with one strike less. A plan without strikes is left out, because its run is known."""
     if len(plan.strikes) <= 1:
         return []
     return [

@@ -32,8 +32,8 @@ class Process:
     """
     One of the operator's processes.
 
-    With a leadership, it works only while it leads, as a command-line program with --leader-elect does.
-    State: is_dead, whether it has ended and no longer reaches the server; is_down: see crash.
+    With a leadership, the process works only while it leads, as a program with --leader-elect does.
+    State: is_dead, whether the process has ended, so that its requests fail; is_down: see crash.
     """
 
     def __init__(
@@ -49,12 +49,12 @@ class Process:
         leadership: Leadership | None = None,
     ) -> None:
         """
-        Args: end: ends a process at once, for the given reason; another one replaces it. struck_here: called
-        once at each of the operator's calls, just before the server receives it, with the letter that stands
-        for the call's kind in a plan ("" = a write), and with the call's number within that kind. It returns
-        what strikes there, "" = nothing; a trunk forks in it. number: the process's number, from 1; its
-        successor has a different one. leadership: None = no election. branches: records which of the
-        operator's branches are taken.
+        Args: end: ends the process at once, for the given reason, and replaces it with another one.
+        struck_here: called once for each of the operator's calls, just before the server receives it, with
+        the letter for the call's kind (as Strike.where) and the call's number within that kind. It returns
+        the strike, or "". In a trunk, it also forks. number: the process's number, from 1; each new process
+        has a new number. leadership: None without an election. branches: records which lines of the operator
+        run.
         """
         self.is_dead = self.is_down = False
         self.number = number
@@ -76,13 +76,13 @@ class Process:
         return f"process {self.number}"
 
     def check_alive(self) -> None:
-        """Raises: ConnectionBroken after a crash."""
+        """Raises: ConnectionBroken if the process has ended."""
         if self.is_dead:
             raise ConnectionBroken("the process has ended")
 
     def crash(self, *, is_down: bool = False) -> None:
         """
-        End here; never returns in a thread of the process.
+        End the process at once. Never returns in a thread of the process.
 
         Args: is_down: whether no other process starts before the users' last step.
         """
@@ -90,7 +90,7 @@ class Process:
         self._end(self, "as by kill -9")
 
     def start(self) -> None:
-        """Set up, and run until the end of the play."""
+        """Set up the operator, and run it until the process or the run ends."""
         thread = VirtualThread(self.journal.threads, target=self._main, name="operator")
         thread.process = self
         thread.start()
@@ -121,14 +121,14 @@ class Process:
             self.journal.tell(self.name, f"the process ended by itself: {self.journal.died}")
 
     def _works(self, begins: bool) -> None:  # noqa: FBT001 - called by position
-        """Note that the running thread begins or ends a reconcile, each wait of which is a separate place."""
+        """Record that the running thread begins or ends a reconcile, in which a plan can strike each wait."""
         self.journal.threads.current_thread().on_wait = self._waits if begins else None
         self._branches.trace(begins=begins)
 
     def _waits(self) -> None:
         thread = self.journal.threads.current_thread()
         self.journal.waits += 1
-        number, thread.on_wait = self.journal.waits, None  # the wait that a strike causes is not a place
+        number, thread.on_wait = self.journal.waits, None  # a strike's own wait is not counted
         if what := self.struck_here("p", number):
             self.journal.tell("plan", f"the plan strikes wait {number} of a reconcile: {what}")
             if what == "crash":
@@ -137,7 +137,7 @@ class Process:
         thread.on_wait = self._waits
 
     def _shared(self, client: Client) -> dict[str, Any]:
-        """Return the arguments for a manager that shares work by slots, {} for any other."""
+        """Return the arguments for a manager that shares its work by slots, or {} for any other manager."""
         if self.leadership is None or self.leadership.shards is None:
             return {}
         transport: Any = LeaseTransport(self.cluster.transport(), self, self.leadership)
@@ -146,7 +146,7 @@ class Process:
         return {"shards": self.leadership.shards, "leases": connections.leases(client.reachability)}
 
     def _elected(self, manager: Manager) -> AbstractContextManager[object]:
-        """If there are several processes, run a manager only while it is the leader."""
+        """Return a context in which the manager runs only while it leads, if several processes run."""
         if self.leadership is None or self.leadership.shards:
             return nullcontext()
         election = Election(
@@ -172,7 +172,7 @@ class Process:
         )
 
     def _seen(self, path: str) -> int:
-        """Return the version of a path's object in the caches, or 0 if they do not have it."""
+        """Return the version of a path's object in the caches, or 0 if the caches do not contain it."""
         namespace, collection, name = place_of(path)
         key = f"{namespace}/{name}" if namespace else name
         for informer in self.manager.informers() if self.manager else ():

@@ -1,8 +1,8 @@
 """
 The command line: `handloop explore greeter:set_up --apply hello.yaml`.
 
-Exit codes: 0; 1 = a plan or the undisturbed run failed; 2 = the command line makes no sense; 130 = Ctrl-C was
-pressed before there was a result.
+Exit codes: 0 = no plan failed; 1 = a plan or the undisturbed run failed; 2 = the command line is wrong; 130 =
+Ctrl-C was pressed before the undisturbed run had ended.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _ENDLESS: Final = 10**9
 
 
 class UsageError(Exception):
-    """The command line makes no sense; the message says how to correct it."""
+    """The command line is wrong. The message says how to correct it."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -61,9 +61,9 @@ class _Parser(argparse.ArgumentParser):
 
 def main(arguments: Sequence[str], out: TextIO | None = None) -> int:
     """
-    Explore the operator that the words after `explore` name.
+    Explore an operator.
 
-    Args: out: None = the terminal. Returns: the exit code.
+    Args: arguments: the words after `handloop explore`; out: sys.stdout if None. Returns: the exit code.
     """
     out = sys.stdout if out is None else out
     try:
@@ -73,13 +73,13 @@ def main(arguments: Sequence[str], out: TextIO | None = None) -> int:
         asked = {"replicas": given.replicas, "deadline_seconds": given.deadline}
         workload = replace(workload, **{name: value for name, value in asked.items() if value is not None})
         workload = replace(workload, ignore=(*workload.ignore, *given.ignore))
-        workload.ignored  # noqa: B018 - an entry that names no fields is reported before anything is played
+        workload.ignored  # noqa: B018 - reports an invalid entry before any plan is played
         text, report = _played(workload, given)
     except (UsageError, SetUpError, RefusedError, ValueError) as error:
         sys.stderr.write(f"error: {error}\n")
         return EXIT_USAGE
     except KeyboardInterrupt:
-        sys.stderr.write("interrupted before the undisturbed run has ended\n")
+        sys.stderr.write("interrupted before the undisturbed run had ended\n")
         return EXIT_INTERRUPTED
     out.write(f"{text}\n")
     if files := _write(report, workload, given):
@@ -89,7 +89,7 @@ def main(arguments: Sequence[str], out: TextIO | None = None) -> int:
 
 @contextmanager
 def _terminated_by_interrupt() -> Iterator[None]:
-    """Make SIGTERM act like Ctrl-C, so that no namespace and no process is left behind."""
+    """Make SIGTERM act like Ctrl-C, so that the namespace and all processes are removed."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -101,7 +101,12 @@ def _terminated_by_interrupt() -> Iterator[None]:
 
 
 def _played(workload: Workload, given: argparse.Namespace) -> tuple[str, Report]:
-    """Play the plans. Returns: text for people, and the report. Raises: as run_plans and run_on_server."""
+    """
+    Play the plans.
+
+    Returns: the report as text, and the report. Raises: the same errors as run_plans and run_on_server,
+    without UndisturbedError.
+    """
     try:
         with _terminated_by_interrupt():
             report = _report(workload, given)
@@ -134,7 +139,7 @@ def _report(workload: Workload, given: argparse.Namespace) -> Report:
 def _report_of_server(workload: Workload, given: argparse.Namespace, replay: str) -> Report:
     for option in ("page", "deadline"):
         if getattr(given, option) is not None:
-            raise UsageError(f"--{option} works only in virtual time: leave --on out")
+            raise UsageError(f"--{option} works only in virtual time; remove --on")
     plans = 1 if replay else SAMPLE if given.plans == _ENDLESS else given.plans
     seconds = math.inf if given.budget is None else given.budget
     progress = Progress(sys.stderr, seconds=seconds, plans=plans)
@@ -156,7 +161,7 @@ def _report_of_server(workload: Workload, given: argparse.Namespace, replay: str
 
 
 def _write(report: Report, workload: Workload, given: argparse.Namespace) -> list[str]:
-    """Write the report to the requested files. Returns: the files."""
+    """Write the report to the requested files. Returns: the files' names."""
     page = str(Path(given.page) / INDEX) if given.page and report.has_ended else ""
     if given.json:
         Path(given.json).write_text(json.dumps(report.document(), indent=1), encoding="utf-8")
@@ -172,18 +177,18 @@ def _write(report: Report, workload: Workload, given: argparse.Namespace) -> lis
 
 
 def _check_targets(given: argparse.Namespace) -> None:
-    """Raises: UsageError for a target that cannot be written, before minutes of play are wasted."""
+    """Check the report's files before the plans are played. Raises: UsageError if one cannot be written."""
     for option, name in (("--json", given.json), ("--html", given.html)):
         if name and (Path(name).is_dir() or not Path(name).absolute().parent.is_dir()):
-            raise UsageError(f"{option} {name}: that is not a file in an existing folder")
+            raise UsageError(f"{option} {name}: this is not a file in an existing folder")
     if given.page and Path(given.page).is_file():
-        raise UsageError(f"--page {given.page}: that is a file, but the page is a folder")
+        raise UsageError(f"--page {given.page}: this is a file, but the page needs a folder")
     if given.page and not is_free_for_page(Path(given.page)):
-        raise UsageError(f"--page {given.page}: that folder contains something else")
+        raise UsageError(f"--page {given.page}: this folder contains other files; name an empty one")
 
 
 def _command(given: argparse.Namespace) -> str:
-    """Return the command line to which a plan is added."""
+    """Return the command line that replays a plan if `--replay PLAN` is added."""
     files = [word for file in given.apply for word in ("--apply", file)]
     chance = ["--generate", given.generate, "--seed", str(given.seed)] if given.generate else []
     replicas = ["--replicas", str(given.replicas)] if given.replicas else []
@@ -206,16 +211,17 @@ def _some_time(text: str) -> float:
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
     if not seconds:
-        raise argparse.ArgumentTypeError(f"{text} is too short to play anything")
+        raise argparse.ArgumentTypeError(f"{text} is too short to play a plan")
     return seconds
 
 
 def _parser() -> _Parser:
     parser = _Parser(
         prog="handloop explore",
-        description="Play an operator in virtual time, with a fault at each write, and judge each run.",
-        epilog="Exit codes: 0 = no plan failed; 1 = one did; 2 = the command line makes no sense. "
-        "It ends early once twenty plans have failed in different ways. Ctrl-C ends it with a report so far.",
+        description="Run an operator in virtual time, with faults at each of its writes, and judge each run.",
+        epilog="Exit codes: 0 = no plan failed; 1 = a plan failed; 2 = the command line is wrong. "
+        "The command ends early after twenty plans have failed in different ways. Ctrl-C ends it with the "
+        "report so far.",
         allow_abbrev=False,
     )
     parser.add_argument("what", help="MODULE:NAME of a set_up function or a Workload")
@@ -224,20 +230,20 @@ def _parser() -> _Parser:
         metavar="FILE",
         action="append",
         default=[],
-        help="for a set_up: objects that users create, and delete in the end, and CRDs of other programs, "
-        "which are there before; may be given again",
+        help="for a set_up: objects that users create and finally delete, and other programs' CRDs, which "
+        "are installed first; can be repeated",
     )
     parser.add_argument(
         "--generate",
         metavar="KIND",
         default="",
-        help="also change the objects of one of the operator's own kinds at random, by its schema and --seed",
+        help="also change the objects of this kind, one of the operator's own, at random (see --seed)",
     )
     parser.add_argument(
         "--budget", metavar="TIME", type=_some_time, help="how long to play (1m; with --on: all plans)"
     )
     parser.add_argument(
-        "--plans", metavar="N", type=_positive, default=_ENDLESS, help="the most plans to play (no limit)"
+        "--plans", metavar="N", type=_positive, default=_ENDLESS, help="how many plans to play (no limit)"
     )
     parser.add_argument(
         "--processes", metavar="N", type=_positive, help="how many plans to play at once (one per processor)"
@@ -249,51 +255,51 @@ def _parser() -> _Parser:
         "--deadline",
         metavar="TIME",
         type=_some_time,
-        help="how long a reconcile may take, in virtual time (5m)",
+        help="the longest virtual time that a reconcile can take (5m)",
     )
     parser.add_argument(
         "--ignore",
         metavar="FIELDS",
         action="append",
         default=[],
-        help="exclude fields from comparisons, such as secrets:data.password; may be repeated",
+        help="exclude fields from comparisons, such as secrets:data.password; can be repeated",
     )
     parser.add_argument(
         "--on",
         metavar="KUBECONFIG",
-        help=f"play {SAMPLE} plans (or --plans) of crashes and rivals on a real server, by processes "
-        "that are killed",
+        help=f"play {SAMPLE} plans (or --plans) on a real server, with rival clients and processes that are "
+        "killed",
     )
     parser.add_argument("--seed", type=int, default=1, help="the seed of all random choices (1)")
     parser.add_argument("--replay", metavar="PLAN", default="", help="play only this plan, such as 3:lost")
-    parser.add_argument("--json", metavar="FILE", help="also write the report to this file, for programs")
-    parser.add_argument("--html", metavar="FILE", help="write it as a page with timelines of failures")
+    parser.add_argument("--json", metavar="FILE", help="also write the report to this file as JSON")
+    parser.add_argument("--html", metavar="FILE", help="also write it to this file as HTML, with timelines")
     parser.add_argument(
         "--page",
         metavar="FOLDER",
-        help="write the live page, which plays the failures step by step, to this folder",
+        help="also write the live page, which shows the failures step by step, to this folder",
     )
     return parser
 
 
 def _workload(given: argparse.Namespace) -> Workload:
-    """Return the workload that the command line describes. Raises: UsageError."""
+    """Return the workload that the command line describes. Raises: UsageError if the words are wrong."""
     what, files = given.what, given.apply
     found = _named(what)
     if isinstance(found, Workload):
         for option in ("apply", "generate"):
             if getattr(given, option):
-                raise UsageError(f"{what} is a Workload, which has its own steps: leave --{option} out")
+                raise UsageError(f"{what} is a Workload, which has its own steps; remove --{option}")
         return found
     if not callable(found):
-        raise UsageError(f"{what} is neither a function that sets controllers up nor a Workload")
+        raise UsageError(f"{what} is neither a function that sets up controllers nor a Workload")
     if not files:
-        raise UsageError(f"{what} needs objects to work for: --apply FILE")
+        raise UsageError(f"{what} needs objects to reconcile; add --apply FILE")
     given_objects = [one for file in files for one in _read(Path(file))]
     definitions = [one for one in given_objects if one["kind"] == "CustomResourceDefinition"]
     manifests = [one for one in given_objects if one not in definitions]
     if not manifests:
-        raise UsageError(f"there is no object in {', '.join(files)}")
+        raise UsageError(f"{', '.join(files)} contains no object")
     lives = _generated(found, manifests, given) if given.generate else map(applied, manifests)
     steps: list[Step] = [*lives, settled(), *map(deleted, reversed(manifests))]
     return Workload(found, steps, definitions=definitions)
@@ -302,7 +308,11 @@ def _workload(given: argparse.Namespace) -> Workload:
 def _generated(
     set_up: Callable[[Any], object], manifests: Sequence[dict[str, Any]], given: argparse.Namespace
 ) -> list[Step]:
-    """Return steps that create objects, and with --generate also change them. Raises: UsageError."""
+    """
+    Return steps that create objects, and change those of the --generate kind.
+
+    Raises: UsageError if the kind is unknown, or no object has it.
+    """
     (setup,) = DrySetUp((set_up,), None).setups()
     kinds = {kind.resource.kind: kind for kind in setup.kinds}
     kind = kinds.get(given.generate)
@@ -310,7 +320,7 @@ def _generated(
         known = ", ".join(sorted(kinds)) or "none"
         raise UsageError(f"--generate {given.generate}: the operator's own kinds are {known}")
     if not any(one["kind"] == given.generate for one in manifests):
-        raise UsageError(f"--generate {given.generate}: there is no such object in {', '.join(given.apply)}")
+        raise UsageError(f"--generate {given.generate}: {', '.join(given.apply)} contains no such object")
     steps: list[Step] = []
     for one in manifests:
         chosen = one["kind"] == given.generate
@@ -321,14 +331,14 @@ def _generated(
 def _named(what: str) -> Any:
     module, _, name = what.partition(":")
     if not module or not name:
-        raise UsageError(f"{what} is not MODULE:NAME: {module or 'greeter'}:set_up is")
+        raise UsageError(f"{what} does not have the form MODULE:NAME, as {module or 'greeter'}:set_up does")
     if module.endswith(".py"):
-        raise UsageError(f"{what} names a file, not a module: {_module_of(module)}:{name}")
+        raise UsageError(f"{what} names a file, not a module; write {_module_of(module)}:{name}")
     sys.path.insert(0, "")
     try:
         return getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError) as error:
-        raise UsageError(f"{what} is not there: {error}") from error
+        raise UsageError(f"{what} does not exist: {error}") from error
     except Exception as error:
         raise UsageError(f"{module} cannot be imported: {error!r}") from error
     finally:
@@ -348,7 +358,7 @@ def _read(path: Path) -> list[dict[str, Any]]:
     for one in objects:
         if not (isinstance(one, dict) and {"apiVersion", "kind", "metadata"} <= one.keys()):
             raise UsageError(
-                f"{path}: an object has apiVersion, kind and metadata, but this is {str(one)[:60]}"
+                f"{path}: an object needs apiVersion, kind and metadata, but this is {str(one)[:60]}"
             )
         if not (one["metadata"] or {}).get("name"):
             raise UsageError(f"{path}: this {one['kind']} has no metadata.name")

@@ -1,4 +1,4 @@
-"""Shows an exploration's progress: in one line on a terminal, otherwise in a line now and then."""
+"""Shows an exploration's progress, in one changing line on a terminal, and otherwise as a line every 10 s."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ EVERY_SECONDS: Final = 10.0
 _REDRAW_SECONDS: Final = 0.1
 _BAR: Final = 24
 _FEW: Final = 10
-"""Below this many plans per second, tenths are shown."""
+"""If the rate is below this many plans per second, its tenths are shown."""
 
 
 class Progress:
@@ -32,7 +32,7 @@ class Progress:
         plans: float = math.inf,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Args: seconds, plans: the limits at which the exploration ends."""
+        """Args: stream: receives the lines; seconds, plans: the limits at which the exploration ends."""
         self._stream = stream
         self._is_terminal = stream.isatty()
         self._seconds, self._plans = seconds, plans
@@ -60,7 +60,7 @@ class Progress:
         self._stream.flush()
 
     def end(self) -> None:
-        """Erase the line, so that only the report remains."""
+        """Erase the line on a terminal, so that only the report remains."""
         if self._is_terminal:
             self._stream.write("\r\x1b[K")
             self._stream.flush()

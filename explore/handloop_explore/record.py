@@ -1,4 +1,4 @@
-"""Records what changes at the server during a run, and who changes it, for oracles and stories."""
+"""Records the changes at the server during a run, and who makes them, for oracles and stories."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class Act(NamedTuple):
     """
     One change of an object at the server.
 
-    who: `operator`, `user`, `rival`, or one of the cluster's own controllers. old, new: the object before and
-    after, without managed fields; None = no object.
+    who: `operator`, `user`, `rival`, or the name of one of the cluster's own controllers. old, new: the
+    object before and after, without managed fields, or None if it did not exist.
     """
 
     at: float
@@ -37,7 +37,7 @@ class Act(NamedTuple):
 
     @property
     def obj(self) -> Object:
-        """The object after the change, or before it if it was a deletion."""
+        """The object after the change, or before a deletion."""
         return self.new or self.old or {}
 
     @property
@@ -58,20 +58,21 @@ class Act(NamedTuple):
 
     @property
     def ends(self) -> bool:
-        """Whether the object is gone or is being deleted."""
+        """Whether the object is deleted, or being deleted, after the change."""
         return self.new is None or "deletionTimestamp" in self.new["metadata"]
 
     def changes(self, part: str) -> bool:
-        """Return whether a part such as `status` has changed."""
+        """Return whether the change updated a part of the object, such as `status`."""
         return bool(self.old and self.new) and (self.old or {}).get(part) != (self.new or {}).get(part)
 
 
 class Arrival(NamedTuple):
     """
-    What a write met at the server.
+    Versions at the time when a write reached the server.
 
-    seen: the object's version in the process's cache, 0 = it was not there; before: the newest version at the
-    server; version: the version after the change, 0 = no change.
+    seen: the object's version in the process's cache, or 0 if the cache did not contain it; before: the
+    server's newest version before the write; version: the version that the write created, or 0 if it changed
+    nothing.
     """
 
     seen: int
@@ -88,13 +89,13 @@ class Record:
         self._last: dict[str, Object] = {}
 
     def committed(self, user: str, changes: Sequence[Change]) -> None:
-        """Record the changes that a user made at the server."""
+        """Record changes at the server. Args: user: the name of the user who made them."""
         for change in changes:
             if change.new.object.get("kind") not in _NOISE and len(self._acts) < _MOST:
                 self._acts.append(self._act(self._who(user), change))
 
     def acts(self) -> list[Act]:
-        """Return the changes of all objects that a client has written, and of their owners."""
+        """Return the changes to all objects that a client has written, and to these objects' owners."""
         acts = self._acts
         owners = {act.uid: act.owners for act in acts}
         kept: set[str] = set()
@@ -105,12 +106,12 @@ class Record:
         return [act for act in acts if act.uid in kept]
 
     def made_by_operator(self) -> list[Object]:
-        """Return the existing objects that the operator has made, even if others have recreated them."""
+        """Return the existing objects that the operator has created, even if others have recreated them."""
         ours = {act.key for act in self._acts if act.who == OPERATOR and act.old is None}
         return [obj for obj in self._last.values() if key_of(obj) in ours]
 
     def is_ending(self, uid: str) -> bool:
-        """Return whether an object is being deleted or is gone."""
+        """Return whether an object is being deleted, or no longer exists."""
         return "deletionTimestamp" in self._last.get(uid, {"metadata": ("deletionTimestamp",)})["metadata"]
 
     def gone(self) -> dict[str, str]:
@@ -118,11 +119,11 @@ class Record:
         return {act.uid: act.key for act in self._acts if act.uid not in self._last}
 
     def made_by_cluster(self) -> set[str]:
-        """Return the uids of objects that the cluster's own controllers have made."""
+        """Return the uids of objects that the cluster's own controllers have created."""
         return {act.uid for act in self._acts if act.who not in CLIENTS and act.old is None}
 
     def last_by_operator(self, since: int) -> int:
-        """Return the version of the operator's last change after a version, or 0 if there is none."""
+        """Return the version of the operator's last change after `since`, or 0 if it made none."""
         for act in reversed(self._acts):
             if act.version <= since:
                 break
@@ -143,12 +144,12 @@ class Record:
     def _who(self, user: str) -> str:
         if user != _ADMIN:
             return user
-        # The main thread does the workload's steps.
+        # The main thread carries out the workload's steps.
         return USER if self._threads.current_thread().name == "MainThread" else RIVAL
 
 
 class RecordedTransport(ForwardingTransport):
-    """A process's innermost transport, which records what writes meet at the server."""
+    """A process's innermost transport, which records an Arrival for each write."""
 
     def __init__(
         self,
@@ -160,7 +161,7 @@ class RecordedTransport(ForwardingTransport):
     ) -> None:
         """
         Args: version: returns the server's newest version; seen: returns the cached version of a path's
-        object. arrived: called with each write's method and path, and what it met at the server.
+        object; arrived: called with each write's method, path and Arrival.
         """
         super().__init__(transport)
         self._record = record
@@ -187,9 +188,9 @@ def key_of(obj: Object) -> str:
 
 def chain(uid: str, controllers: dict[str, str]) -> Iterator[str]:
     """
-    Yield an object's controller, that one's controller, and so on.
+    Yield the uid of an object's controller, then of the controller's controller, and so on.
 
-    Args: controllers: the uid of each object's controller, by the object's uid.
+    Args: uid: the object's; controllers: the uid of each object's controller, by the object's uid.
     """
     found: set[str] = set()
     while (uid := controllers.get(uid, "")) and uid not in found:
@@ -198,7 +199,7 @@ def chain(uid: str, controllers: dict[str, str]) -> Iterator[str]:
 
 
 def controller_of(obj: Object) -> str:
-    """Return the uid of an object's controller, or "" if there is none."""
+    """Return the uid of an object's controller, or "" if it has none."""
     references = obj["metadata"].get("ownerReferences") or ()
     return next((one["uid"] for one in references if one.get("controller")), "")
 

@@ -1,4 +1,4 @@
-"""The result of an exploration: its figures, and the plans that failed."""
+"""An exploration's result, with its figures and the plans that failed."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _MOST_BRANCHES: Final = 8
 @dataclass(frozen=True)
 class Failure:
     """
-    A plan that fails: its run, after shrinking, and the oracles' sentences.
+    A plan that fails. played: the run of the shrunk plan; verdicts: the oracles' sentences.
 
-    others: more plans that failed in the same way, without a new verdict; story: what happened, for people;
-    parting: the first write that differs from the undisturbed run's, in a sentence, "" = none; doubt: why the
-    undisturbed run may be the wrong one, "" = no doubt.
+    others: more plans that failed with the same verdicts; story: the run's events, as text for people;
+    parting: a sentence on the first write that differs from the undisturbed run, or "" if none does; doubt:
+    why the undisturbed run may be the wrong one, or "".
     """
 
     played: Played
@@ -42,7 +42,8 @@ class Failure:
 
     def weighed(self, reference: Played, undisturbed: Played) -> Self:
         """
-        Return the failure, with a doubt about the undisturbed run if a reference differs in the same places.
+        Return the failure, with a doubt about the undisturbed run if a reference run ends like the failing
+        one.
 
         Args: reference: a run in which the operator starts after the users' steps, or restarts at rest.
         """
@@ -63,12 +64,12 @@ class Failure:
 
     @property
     def heading(self) -> str:
-        """The failure's plan, and why to doubt the undisturbed run, if there is a reason."""
+        """The failure's plan in words, with the reason to doubt the undisturbed run, if any."""
         return f"{self.title}: {self.doubt}" if self.doubt else self.title
 
     @property
     def like_it(self) -> str:
-        """The first plans that failed in the same way, in words; the JSON report lists all of them."""
+        """A sentence on the first plans that failed in the same way. The JSON report lists all of them."""
         count, shown = len(self.others), ", ".join(map(str, self.others[:_MOST_OTHERS]))
         return f"and {count} more plan{'s' * (count > 1)} with the same verdicts: {shown}" + (
             ", ..." if count > _MOST_OTHERS else ""
@@ -78,7 +79,8 @@ class Failure:
         """
         Return the failure as text for people.
 
-        Args: command: replays the failure when option and plan are added; "" = not shown.
+        Args: command: a command that replays the failure if `option` and the plan are added. If it is empty,
+        it is not shown.
         """
         shown = [self.heading[:1].lower() + self.heading[1:], *(f"  ! {words}" for words in self.verdicts)]
         if self.others:
@@ -91,7 +93,7 @@ class Failure:
 
 
 class UndisturbedError(AssertionError):
-    """The run without a plan fails, so there is no baseline. Field: report, with only that failure."""
+    """The undisturbed run fails, so no run can be compared with it. Field: report, with this failure."""
 
     def __init__(self, report: Report) -> None:
         self.report = report
@@ -104,11 +106,12 @@ class Report:
     """
     The result of an exploration.
 
-    undisturbed: the run without a plan; plans, failed: how many were played, and how many failed; tried: how
-    often each kind of strike was planned; seconds: the CPU time of timed_plans plans; wall_seconds: the time
-    on the clock; is_interrupted: whether Ctrl-C ended it. failures: without those that resemble another one.
-    places: where strikes make sense; struck: the strikes of all plans; code: the lines of the operator's
-    code; lines: those that runs reached; unseen: what the workload does not show, in words.
+    undisturbed: the run without a plan; plans, failed: how many plans were played, and how many failed;
+    tried: how often each kind of strike was planned; seconds: the CPU time of `timed_plans` plans;
+    wall_seconds: the wall time; is_interrupted: whether Ctrl-C ended the exploration; failures: one failure
+    of each sort; places: where plans can strike; struck: the strikes of all plans; code: the lines of the
+    operator's code; lines: the lines that runs reached; unseen: phrases for the things that the workload does
+    not show.
     """
 
     undisturbed: Played
@@ -129,7 +132,7 @@ class Report:
 
     @classmethod
     def of_undisturbed(cls, undisturbed: Played, verdicts: Sequence[str]) -> Self:
-        """Return the report for a failure of the run without a plan."""
+        """Return the report for a failure of the undisturbed run."""
         return cls(undisturbed, failed=1, failures=[Failure.of(undisturbed, undisturbed, verdicts)])
 
     def count(self, plan: Plan) -> None:
@@ -140,12 +143,12 @@ class Report:
 
     @property
     def has_ended(self) -> bool:
-        """Whether the undisturbed run has ended; otherwise it has no state to show."""
+        """Whether the undisturbed run has ended. If not, the report has no state to show."""
         return bool(self.undisturbed.states)
 
     @property
     def plans_per_second(self) -> float:
-        """Plans per second of CPU time; 0 = not yet known."""
+        """Plans per second of CPU time, or 0 if the time is not known yet."""
         return self.timed_plans / self.seconds if self.seconds else 0.0
 
     @property
@@ -163,13 +166,13 @@ class Report:
         return ", ".join(figures + ["interrupted"] * self.is_interrupted)
 
     def text(self, command: str = "", option: str = "--replay") -> str:
-        """Return the figures and each failure with its replay command, as text. Args: as in Failure.text."""
+        """Return the figures and failures, with replay commands, as text. Args: the same as Failure.text."""
         about = "\n".join([self.head, *self.covered])
         return "\n\n".join([about, *(failure.text(command, option) for failure in self.failures)])
 
     @property
     def covered(self) -> list[str]:
-        """One line each: how much was struck, which branches ran, and what the workload cannot show."""
+        """Lines on how much was struck, which branches ran, and which things the workload cannot show."""
         struck = {(one.where, one.number) for one in self.struck}
         parts = []
         for where, words in PLACES.items():
@@ -214,6 +217,6 @@ class Report:
         }
 
     def check(self) -> None:
-        """Raises: AssertionError with the text if a plan failed."""
+        """Raises: AssertionError with the report's text if a plan failed."""
         if self.failures:
             raise AssertionError(self.text())

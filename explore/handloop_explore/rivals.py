@@ -1,4 +1,4 @@
-"""Plays faster clients: what they do just before an operator's write, and a few seconds later."""
+"""Plays rivals, which are other clients that act just before an operator's write, and a few seconds later."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class Rivals:
         """
         Act as another client just before a write.
 
-        Args: target, body: the write's target and body; see target_of.
-        Returns: whether anything was done.
+        Args: what: the strike; target, body: the path of the write's object, as from target_of, and the body.
+        Returns: whether the rival changed anything.
         """
         found = self._cluster.find(target)
         try:
@@ -47,11 +47,11 @@ class Rivals:
             return False
 
     def _take_name(self, target: str, body: bytes | None) -> bool:
-        """Create an object almost like the desired one, so that an operator that adopts it still has work."""
+        """Create an object almost like the desired one. An operator that adopts it must change it."""
         wanted: dict[str, Any] = json.loads(body) if body else {}
         collection, _, name = target.rpartition("/")
         if UID.search(name):
-            return False  # because no other object can have that name
+            return False  # The name contains a uid, so a rival could not have chosen it.
         made = {**wanted, "metadata": {"name": name, "labels": {RIVAL: "owner"}}}
         return self._send_other("POST", collection, made, _leaves(wanted)) or bool(
             self._cluster.send("POST", collection, made)
@@ -64,7 +64,11 @@ class Rivals:
         return self._send_other("PUT", target, labelled, _set_leaves(found))
 
     def _send_other(self, method: str, path: str, obj: Object, leaves: Iterable[Path]) -> bool:
-        """Send an object with several changed fields, or with the first single change that is accepted."""
+        """
+        Send an object with several changed fields. If the server refuses it, try the changes one by one.
+
+        Returns: whether the server accepted an object.
+        """
         chosen = list(itertools.islice(leaves, _MOST_TRIES))
         for paths in [chosen, *([path] for path in chosen)] if chosen else ():
             other = copy.deepcopy(obj)
@@ -89,8 +93,8 @@ class Rivals:
 
         def make() -> bool:
             nonlocal last
-            # The new object keeps changes that users make before the deletion, so that the rival does not
-            # undo them.
+            # The new object contains the changes that users make before the deletion, so that the rival does
+            # not undo them.
             if (now := self._cluster.find(target)) is not None:
                 last = now
                 return False
@@ -99,13 +103,13 @@ class Rivals:
             return True
 
         self._delete(target, found)
-        # An object with a finalizer disappears only once the finalizer's owner has cleaned up.
+        # An object with a finalizer disappears only after the finalizer's owner has cleaned up.
         if not make():
             self._cluster.repeat("rival", make)
         return True
 
     def _finalizer(self, target: str, found: Object) -> bool:
-        """Put a finalizer on an object, delete it, and remove the finalizer later."""
+        """Add a finalizer to an object, delete the object, and remove the finalizer later."""
         held = [*found["metadata"].get("finalizers", ()), FINALIZER]
         self._patch(target, finalizers=held)
 
@@ -119,7 +123,7 @@ class Rivals:
         return self._delete(target, found)
 
     def _owner(self, target: str, found: Object) -> bool:
-        """Take over a controlled object and give it back later. In between, the Namespace controls it."""
+        """Make the Namespace the controller of a controlled object, and restore the controller later."""
         before = found["metadata"].get("ownerReferences", [])
         others = [one for one in before if not one.get("controller")]
         if len(others) == len(before):
@@ -163,7 +167,7 @@ class Rivals:
 
 
 def _leaves(value: Any, path: Path = ()) -> Iterator[Path]:
-    """Yield the paths of an object's strings and numbers, except for those that identify it."""
+    """Yield the paths of an object's strings and numbers, except in fields such as kind and metadata."""
     inner = (
         value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
     )
@@ -175,7 +179,7 @@ def _leaves(value: Any, path: Path = ()) -> Iterator[Path]:
 
 
 def _set_leaves(obj: Object) -> Iterator[Path]:
-    """Return the leaves that a client has set (judged by their names) and that are not list keys."""
+    """Return the paths of values that a client has set, judged by field names, without list keys."""
     entries = obj["metadata"].get("managedFields", ())
     text = json.dumps([one for one in entries if not one["manager"].startswith("kube-")])
     keys = set(re.findall(r'\\"(\w+)\\":', text))
@@ -183,7 +187,7 @@ def _set_leaves(obj: Object) -> Iterator[Path]:
 
 
 def _other(value: str | int, *, is_secret: bool) -> str | int:
-    """Return another value of the same form."""
+    """Return a different value of the same type."""
     if isinstance(value, bool):
         return not value
     if isinstance(value, int):

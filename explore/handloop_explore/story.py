@@ -1,4 +1,4 @@
-"""Describes a run in words: who wrote what, based on which view, and where two runs diverge."""
+"""Describes runs as text: their writes, the cached versions behind these, and where two runs diverge."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _VERBS: Final = {"POST": "create", "DELETE": "delete"}
 
 
 def in_words(story: Sequence[Told], writes: Sequence[Write], acts: Sequence[Act]) -> list[Told]:
-    """Return a story whose lines describe writes in words."""
+    """Return a story in which the lines about writes say what the writes changed."""
     found = {act.version: act for act in acts}
     return [
         told._replace(words=told.words.partition("write ")[0] + _write(writes[told.write - 1], found, acts))
@@ -34,10 +34,10 @@ def in_words(story: Sequence[Told], writes: Sequence[Write], acts: Sequence[Act]
 
 def lines(undisturbed: Played, played: Played) -> list[str]:
     """
-    Return the story of a run for people, of about 40 lines.
+    Return a run's story as text for people, in about 40 lines.
 
-    It includes what rivals do, and what the cluster itself deletes. Where a run equals the undisturbed one,
-    only lines near a difference are shown.
+    The story includes the rivals' changes and the cluster's own deletions. Lines that the undisturbed run
+    also has are shown only near a difference.
     """
     told = list(with_others(played))
     usual = {_unnumbered(one) for one in undisturbed.story} if played is not undisturbed else set()
@@ -79,7 +79,7 @@ def with_others(played: Played) -> Iterator[Told]:
 
 
 def parting(undisturbed: Played, played: Played) -> str:
-    """Describe the first write in which a run differs from the undisturbed one; "" = there is none."""
+    """Describe the first write in which a run differs from the undisturbed one, or return "" if none does."""
     usual, here = parts_at(undisturbed, played)
     if not (usual or here):
         return ""
@@ -89,8 +89,8 @@ def parting(undisturbed: Played, played: Played) -> str:
 
 
 def parts_at(undisturbed: Played, played: Played) -> tuple[int, int]:
-    """Return the number of the first write that differs, in each run; 0 = the run has no such write."""
-    # Later similarities are ignored, because a controller may do the same thing again.
+    """Return the number of the first write that differs, in each run, or 0 if the run has no such write."""
+    # Equal writes after that are ignored, because a controller can repeat a write.
     for (usual, good), (here, bad) in zip_longest(_deeds(undisturbed), _deeds(played), fillvalue=(0, "")):
         if good != bad:
             return usual, here
@@ -98,7 +98,7 @@ def parts_at(undisturbed: Played, played: Played) -> tuple[int, int]:
 
 
 def line_of(story: Sequence[Told], write: int) -> int:
-    """Return the index of the line with a write's result, or the story's length if it has none."""
+    """Return the index of the line with a write's result, or the story's length if no line has it."""
     found = (nth for nth, told in enumerate(story) if write and told.write == write)
     return max(found, default=len(story))
 
@@ -110,7 +110,7 @@ def deed(act: Act) -> str:
     if act.new is None:
         metadata = act.old["metadata"]
         if "deletionTimestamp" in metadata and metadata.get("finalizers"):
-            return f"removes the last finalizer of {act.key}, which is gone then"
+            return f"removes the last finalizer of {act.key}, which deletes it"
         return f"deletes {act.key}"
     if act.ends and "deletionTimestamp" not in act.old["metadata"]:
         return f"begins to delete {act.key}"
@@ -121,7 +121,7 @@ def deed(act: Act) -> str:
 
 
 def _with_number(deeds: Mapping[int, str], number: int) -> str:
-    """Return what a write did, with the write's number."""
+    """Return the description of a write, with the write's number."""
     return f"{deeds[number]} (write {number})" if number else "writes nothing there"
 
 
@@ -130,7 +130,7 @@ def _unnumbered(told: Told) -> str:
 
 
 def _deeds(played: Played) -> list[tuple[int, str]]:
-    """Return the numbers of the writes that reached the server, each with what it does."""
+    """Return the number and the description of each write that reached the server."""
     acts = {act.version: act for act in played.acts}
     return [(one.number, _deed(one, acts)) for one in played.writes if one.arrival]
 
@@ -153,7 +153,7 @@ def _deed(write: Write, found: dict[int, Act]) -> str:
 
 
 def _view(write: Write, found: dict[int, Act], acts: Sequence[Act]) -> str:
-    """Return how far the cache was behind the server, or "" if it was not."""
+    """Return how far the cache was behind the server, or "" if it was up to date."""
     if write.arrival is None:
         return ", which never reaches the server"
     _, _, name = place_of(write.path)
@@ -170,7 +170,7 @@ def _view(write: Write, found: dict[int, Act], acts: Sequence[Act]) -> str:
 
 
 def _is_of(one: Act, write: Write, act: Act | None, name: str) -> bool:
-    """Return whether an earlier change was to the object that a write is about."""
+    """Return whether an earlier change affected the object of a write."""
     if act is not None:
         return one.uid == act.uid
     collection = place_of(write.path)[1].rpartition("/")[2]
@@ -184,7 +184,7 @@ def _of_another(act: Act) -> Told:
 
 
 def _told(obj: Object) -> Object:
-    """Return an object without the fields that every change affects, or a status with only such fields."""
+    """Return an object without the fields that every change updates, or a status with only these fields."""
     told: Object = _without_counts(obj)
     return told if told.get("status") else {key: one for key, one in told.items() if key != "status"}
 

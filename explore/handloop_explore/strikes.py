@@ -1,4 +1,4 @@
-"""How the server refuses a request, and which object a write is about."""
+"""Builds the server's refusals, and finds the object of a write."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _REASONS: Final = {
 
 
 def answer_of(code: int) -> Response:
-    """Return a refusal by the server, with a status code."""
+    """Return the response with which the server refuses a request. Args: code: its status code."""
     reason = _REASONS[code]
     status = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": reason, "code": code}
     headers = {"Content-Type": "application/json"} | ({"Retry-After": "1"} if code == 429 else {})  # noqa: PLR2004
@@ -35,7 +35,7 @@ def answer_of(code: int) -> Response:
 
 
 def target_of(method: str, path: str, body: bytes | None) -> str:
-    """Return the path of a write's object; for a create without a name, the collection's path."""
+    """Return the path of a write's object, or the collection's path for a create without a name."""
     target = path.removesuffix("/status").removesuffix("/finalizers").removesuffix("/scale")
     if method != "POST" or not body:
         return target
@@ -45,6 +45,6 @@ def target_of(method: str, path: str, body: bytes | None) -> str:
 
 
 def place_of(target: str) -> tuple[str, str, str]:
-    """Return a target's namespace, its collection's path, and its name ("" = no name)."""
+    """Return a target's namespace, its collection's path, and its name. Missing parts are ""."""
     match = _PLACE.match(target)
     return (match["namespace"] or "", match["collection"], match["name"] or "") if match else ("", target, "")

@@ -1,4 +1,4 @@
-"""A process's transport to the server, where the plan strikes."""
+"""The transport through which an operator's process reaches the server, and at which a plan strikes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _UNCOUNTED: Final = re.compile(f"{_EVENTS}|/apis/coordination\\.k8s\\.io/|{_DISC
 
 
 class Striking(Protocol):
-    """A process, as its transport uses it; see Process."""
+    """The part of a Process that its transport uses."""
 
     number: int
     cluster: VirtualCluster
@@ -50,18 +50,18 @@ class Striking(Protocol):
         """The process's name in the story."""
 
     def check_alive(self) -> None:
-        """Raises: ConnectionBroken after its end."""
+        """Raises: ConnectionBroken if the process has ended."""
 
     def crash(self, *, is_down: bool = False) -> None:
         """
-        End it; never returns.
+        End the process at once. Never returns.
 
         Args: is_down: whether no other process starts before the users' last step.
         """
 
 
 class StruckTransport(ForwardingTransport):
-    """The operator's connection to the server. It counts writes, reads and watches, which may be struck."""
+    """A process's connection to the server. It counts writes, reads and watches, which plans can strike."""
 
     def __init__(self, transport: Transport, process: Striking) -> None:
         super().__init__(transport)
@@ -71,7 +71,7 @@ class StruckTransport(ForwardingTransport):
         self._rivals = Rivals(process.cluster, process.journal.tell)
 
     def request(self, method: str, path: str, *, send_seconds: float = math.inf, **options: Any) -> Response:
-        """Send a request; a write is added to the story."""
+        """Send a request, and carry out the plan's strike at it. A write is added to the story."""
         self._process.check_alive()
         send = partial(super().request, method, path, send_seconds=send_seconds, **options)
         if _UNCOUNTED.match(path):
@@ -79,7 +79,7 @@ class StruckTransport(ForwardingTransport):
         return (self._read if method in _READS else self._write)(method, path, options, send)
 
     def stream(self, method: str, path: str, **options: Any) -> Stream:
-        """Return a watch."""
+        """Open a watch, and carry out the plan's strike at it."""
         self._process.check_alive()
         self._journal.watches += 1
         number = self._journal.watches
@@ -166,13 +166,13 @@ class StruckTransport(ForwardingTransport):
         return send()
 
     def _arrive(self, write: Write, send: Callable[[], Response]) -> None:
-        """Deliver to the server what the process sent before its end."""
+        """Deliver to the server a write that the process sent before its end."""
         send()
         words = f"the server receives what was in flight: {self._journal.writes[write.number - 1]}"
         self._journal.tell(self._process.name, words, write.number)
 
     def _slow(self, what: str, send: Callable[[], Response]) -> Response:
-        """Return the server's answer late; the rest of the strike happens just before that."""
+        """Return the server's answer late. A crash or pause happens just before the return."""
         answer = answer_of(503) if what == "slow-503" else send()
         self._journal.threads.sleep(SLOW_SECONDS - _JUST_BEFORE_SECONDS)
         if what == "slow-crash":
@@ -192,9 +192,9 @@ class StruckTransport(ForwardingTransport):
         unknown: bool,
     ) -> Response:
         """
-        Return the refusal, or raise the error for a lost request or answer.
+        Return a refusal, or raise the error for a lost request or answer.
 
-        Args: unknown: whether the request may have had an effect.
+        Args: unknown: whether a request with a lost answer may have changed something.
         """
         if what not in (*LOSSES, "timeout"):
             return answer_of(int(what))

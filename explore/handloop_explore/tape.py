@@ -1,4 +1,4 @@
-"""Records a run in virtual time for the live page: its steps, the state after them, and its story."""
+"""Records a run in virtual time for the live page, with its steps, the state after them, and its story."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from handloop_explore.process import Process
 from handloop_explore.virtual_threads import BlockedError, VirtualClock, VirtualThreads
 
 MOST_STEPS: Final = 3000
-"""The most steps of a run. A storm has more, but a page should open quickly."""
+"""The largest number of steps that are recorded of a run, so that the page opens quickly."""
 _LAST_STEPS: Final = 500
-"""How many steps are kept for working out the workers' state."""
+"""How many of the newest steps are stored, to determine the workers' state."""
 
 
 class Tape:
     """
     Records one run, without changing it.
 
-    State: _entries, as the page gets them, each with `told`, the length of the story at that time, and `who`,
-    the entry's process, "" = all; _steps, the newest steps of each process. Threads: runs on those of the
-    run.
+    State: _entries, the page's entries, each with `told`, the length of the story at that time, and `who`,
+    the entry's process, or "" for all; _steps, the newest steps of each process. Threads: runs on the run's
+    threads.
     """
 
     def __init__(self) -> None:
@@ -41,7 +41,7 @@ class Tape:
 
     @contextmanager
     def recording(self, threads: VirtualThreads, journal: Journal) -> Iterator[None]:
-        """Record what happens within the context."""
+        """Record the run within the context."""
         self._threads, self._journal = threads, journal
         TRACE.start(self._step)
         try:
@@ -58,10 +58,10 @@ class Tape:
         self, head: Mapping[str, Any], marks: Mapping[str, int], opening: str, process: str = ""
     ) -> dict[str, Any]:
         """
-        Return the run for the page.
+        Return the run as a document for the page.
 
-        Args: head: its name, title and so on; marks: indexes of story lines, by name; opening: a sentence
-        before the first step; process: the only process to show, "" = all of them, one after the other.
+        Args: head: the run's name, title and description; marks: indexes of story lines, by name; opening: a
+        sentence before the first step; process: the only process to show, or "" for all.
         """
         shown = [entry for entry in self._entries if not process or entry["who"] in ("", process)]
         run = numbered([shown], opening)
@@ -99,7 +99,7 @@ class Tape:
             self._threads.in_main(lambda: self._take_state(process))
 
     def _tell_story(self) -> None:
-        """Add the story's new lines since the last step, except for writes, which are steps themselves."""
+        """Add the story's lines since the last step, without writes, which are steps themselves."""
         for told in self._journal.story[self._told :]:
             self._told += 1
             if not (told.write and told.who.startswith("process")):
@@ -112,7 +112,7 @@ class Tape:
         self._entries.append({**entry, "told": self._told, "who": who})
 
     def _take_state(self, process: Process) -> None:
-        """Add the state, unless a waiting thread holds a lock, so that the state cannot be read."""
+        """Add the state of a process, unless a waiting thread holds a lock that reading it needs."""
         self._is_due = False
         manager = process.manager
         try:

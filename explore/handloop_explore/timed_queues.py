@@ -1,4 +1,4 @@
-"""Follows a process's reconciles, and their durations, through the metrics of its work queues."""
+"""Observes a process's reconciles and their durations through the metrics of its work queues."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from handloop_explore.played import Journal
 
 
 class TimedQueues(WorkqueueMetricsProvider):
-    """Reports each reconcile's age to a journal: at its end, and every half second while it runs."""
+    """Reports each reconcile's duration to a journal, at its end and every half second while it runs."""
 
     def __init__(self, journal: Journal, works: Callable[[bool], object]) -> None:
-        """Args: works: called when the running thread begins or ends a reconcile."""
+        """Args: works: called when the running thread begins a reconcile (True) or ends it (False)."""
         super().__init__(CollectorRegistry())
         self._journal = journal
         self._works = works
 
     def for_queue(self, name: str) -> QueueInstruments:
-        """Return a queue's instruments; those for durations report to the journal."""
+        """Return a queue's metrics instruments. The instruments for durations also report to the journal."""
         age = _Age(self._journal, name, self._works)
         made = super().for_queue(name)
         return made._replace(
@@ -30,18 +30,18 @@ class TimedQueues(WorkqueueMetricsProvider):
 
 
 class _Begun:
-    """The histogram of how long names wait. An observation means that a reconcile begins."""
+    """The histogram of waiting times in the queue. An observation means that a reconcile begins."""
 
     def __init__(self, works: Callable[[bool], object]) -> None:
         self._works = works
 
     def observe(self, _value: float) -> None:
-        """Note that a worker has got a name."""
+        """Record that a worker has received a name from the queue."""
         self._works(True)
 
 
 class _Age:
-    """The histogram of finished reconciles, and the gauge of the longest running reconcile."""
+    """The histogram of finished reconciles' durations, and the gauge of the longest running reconcile."""
 
     def __init__(self, journal: Journal, queue: str, works: Callable[[bool], object]) -> None:
         self._journal = journal
@@ -49,10 +49,10 @@ class _Age:
         self._works = works
 
     def observe(self, value: float) -> None:
-        """Note that a reconcile has ended."""
+        """Record that a reconcile has ended."""
         self._works(False)
         self._journal.reconciles_for(value, self._queue)
 
     def set(self, value: float) -> None:
-        """Note that a reconcile is running."""
+        """Record how long a running reconcile has taken so far."""
         self._journal.reconciles_for(value, self._queue)

@@ -1,4 +1,4 @@
-"""Draws two runs as SVG, in lanes of virtual time, to show where they diverge."""
+"""Draws two runs as SVG, with time from left to right and a lane for each actor. Shows where they diverge."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from handloop_explore.played import Played, Told
 from handloop_explore.story import line_of, parts_at, with_others
 
 MOST_LINES: Final = 60
-"""At most this many lines of each run are shown; a storm has thousands."""
+"""The largest number of lines that are shown of each run. An endless loop of writes would have thousands."""
 _LINES_BEFORE: Final = 12
 _COLUMN: Final = 30.0
 _LANE: Final = 36.0
@@ -26,10 +26,10 @@ _ASIDE: Final = ("plan", "rival")
 
 class Window(NamedTuple):
     """
-    The lines of two stories that a page shows, from the same beginning.
+    The lines of two runs' stories that a page shows, from the same beginning.
 
-    begin: how many earlier lines, the same in both, are not shown; lengths: the lengths of the whole stories;
-    parting: the indexes of the writes at which they diverge, or the length if there is none.
+    begin: how many earlier lines are not shown, because they are equal; lengths: the lengths of the whole
+    stories; parting: for each story, the index of the write at which it diverges, or the story's length.
     """
 
     begin: int
@@ -40,7 +40,7 @@ class Window(NamedTuple):
 
 
 def window(undisturbed: Played, failing: Played) -> Window:
-    """Return the lines around the first one that differs, and those after it."""
+    """Return the lines just before the first line that differs, and the lines from there on."""
     good, bad = list(with_others(undisturbed)), list(with_others(failing))
     usual, here = parts_at(undisturbed, failing)
     lengths = len(good), len(bad)
@@ -57,9 +57,9 @@ def _plain(told: Told) -> tuple[float, str]:
 
 def timeline(shown: Window, undisturbed: Played, failing: Played) -> str:
     """
-    Return the drawing: the lanes' names, and the lanes beside them, in a scrolling box.
+    Return the drawing as HTML, with the lanes in a scrolling box beside their names.
 
-    Both runs show the same time at the same place. Numbers are those of the story's lines.
+    The same time is at the same place in both runs. The numbers are the numbers of the story's lines.
     """
     runs = [
         _Run("undisturbed", shown.undisturbed, undisturbed, shown.parting[0] - shown.begin, shown.begin),
@@ -75,7 +75,7 @@ def timeline(shown: Window, undisturbed: Played, failing: Played) -> str:
         names += [_text(12, top + run.lane(who) + 4, who, "now") for who in run.lanes]
         drawn += run.drawn(columns, top, width)
         top += run.height
-    label = f"The undisturbed run, and that of plan {failing.plan}; the story below tells the same in words"
+    label = f"The undisturbed run and the run of plan {failing.plan}, which the story below describes"
     left = _svg(_NAMES, height, names, 'aria-hidden="true"')
     right = _svg(width, height, drawn, f'role="img" aria-label="{label}"')
     region = f'tabindex="0" role="region" aria-label="Timeline of plan {failing.plan}"'
@@ -83,7 +83,7 @@ def timeline(shown: Window, undisturbed: Played, failing: Played) -> str:
 
 
 class _Run:
-    """One of the two runs: its lanes from top to bottom, and its marks."""
+    """Draws one of the two runs, with its lanes from top to bottom, and its marks."""
 
     def __init__(self, title: str, story: Sequence[Told], played: Played, parting: int, begin: int) -> None:
         self.title = title
@@ -103,7 +103,7 @@ class _Run:
         return 40 + _LANE * self.lanes.index(who)
 
     def drawn(self, columns: Sequence[float], top: float, width: float) -> Iterator[str]:
-        """Yield the parts of the run's drawing, whose top is at `top`."""
+        """Yield the SVG parts of the run. Args: columns: the position of each line; top: the run's top."""
         bottom = top + self.lane("server")
         for who in self.lanes:
             y = top + self.lane(who)
@@ -115,7 +115,7 @@ class _Run:
             yield from self._mark(nth, told, x, top)
 
     def _life(self, who: str, columns: Sequence[float], width: float, y: float) -> tuple[float, ...]:
-        """Return a lane's line; a process has one only while it lives."""
+        """Return the ends of a lane's line. A process's line covers only the time in which it runs."""
         begin, end = 0.0, width
         for told, x in zip(self.story, columns, strict=True):
             if told.who == who and told.starts_process:
@@ -141,10 +141,10 @@ class _Run:
         yield f'<g class="{cls}"><title>{escape(told.words)}</title>{shape}{number}</g>'
 
     def _strike(self, nth: int, told: Told, x: float, top: float) -> Iterator[str]:
-        """Yield a strike's line to the server, and its fault."""
+        """Yield the line from a strike to the server, and the name of the fault."""
         y, server = top + self.lane("plan"), top + self.lane("server")
         yield _line(x, y, x, server, "struck")
-        # Labels alternate between two positions, so that close ones can be told apart.
+        # Labels alternate between two heights, so that adjacent labels do not overlap.
         is_above = sum(other.who == "plan" for other in self.story[:nth]) % 2 == 0
         yield _text(x + 17, y + (-5 if is_above else 15), _what(told), "bad code-left")
         if told.write and told.write not in self._met:
@@ -152,7 +152,7 @@ class _Run:
             yield _text(x, server + 14, "none", "code bad")
 
     def _sent(self, write: int, x: float, y: float, server: float) -> Iterator[str]:
-        """Yield a write's path to the server, and the server's answer."""
+        """Yield the line from a write to the server, and the status of the server's answer."""
         status = self._played.writes[write - 1].status
         is_good = 0 < status < _REFUSED
         yield _line(x, y + _RADIUS, x, server, "sent" if status else "lost")
@@ -160,12 +160,12 @@ class _Run:
 
 
 def _what(told: Told) -> str:
-    """Return a strike's fault."""
+    """Return the name of a strike's fault."""
     return told.words.rpartition(": ")[2]
 
 
 def _placed(runs: Sequence[_Run]) -> tuple[list[list[float]], list[tuple[float, float]], float]:
-    """Return the positions of each run's lines, the times to write and their positions, and the width."""
+    """Return the position of each run's lines, the times to label with their positions, and the width."""
     rows = [_by_time(run.story) for run in runs]
     x, before, written = 20.0, None, -math.inf
     places: list[list[float]] = [[] for _ in runs]
@@ -184,7 +184,7 @@ def _placed(runs: Sequence[_Run]) -> tuple[list[list[float]], list[tuple[float, 
 
 
 def _by_time(story: Sequence[Told]) -> Mapping[float, list[int]]:
-    """Return the columns of each time's lines. What the plan does is above the line that it strikes."""
+    """Return the columns of the lines at each time. A strike is in the column of the line that it strikes."""
     found: dict[float, list[int]] = {}
     column = 0
     for told in story:

@@ -1,4 +1,4 @@
-"""Plays faults in what a process sees: in its watches, and in reads that return old states."""
+"""Plays faults in a process's views of the cluster, which are its watches and reads."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Views:
     """
     One process's views of the cluster.
 
-    State: _past, the version before the process's last write, to which a rewound view returns.
+    State: _past, the version before the process's last write, which a rewound view shows.
     """
 
     def __init__(self, cluster: VirtualCluster, agent: str) -> None:
@@ -31,16 +31,16 @@ class Views:
         self._past, self._before = self._before, self._cluster.version
 
     def strike(self, what: str) -> None:
-        """Strike the process's open watches, or the reads of all processes."""
+        """Strike the process's open watches. The strikes `behind` and `lease-slow` affect all processes."""
         if what == "rewound":
             self._strike("expired", only_open=True)
             self._rewind()
         else:
-            # Stale views stay stale, whatever is opened in the meantime.
+            # `stale` also affects watches that are opened later.
             self._strike(what, **({} if what == "stale" else {"only_open": True}))
 
     def strike_opening(self, what: str) -> None:
-        """Strike the next watch or read."""
+        """Strike the next watch that opens or, with `rewound`, the next read."""
         faults = self._cluster.sandbox.faults
         if what == "rewound":
             self._rewind(count=1)
@@ -77,7 +77,7 @@ class Views:
                 faults.distort_watches("repeat", seconds=BLIND_SECONDS, **where)
 
     def _expire(self, held: Injection) -> None:
-        """Drop what was held back, and let the watches learn that their history is gone."""
+        """Drop the delayed watch events, and end the watches because their history is gone."""
         self._cluster.sandbox.faults.expire(only_open=True, **self._mine)
         held.clear()
 

@@ -1,4 +1,4 @@
-"""The locks, conditions and events of threading in virtual time, for which virtual threads wait."""
+"""Versions of threading's locks, conditions and events for virtual threads, which wait in virtual time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from greenlet import getcurrent, greenlet
 
 
 class Wait:
-    """One wait of one thread, which is `over` once it is woken or has timed out."""
+    """One wait of one thread. It is `over` after the thread has been woken, or its timeout has passed."""
 
     __slots__ = ("over", "thread", "woken")
 
@@ -24,23 +24,23 @@ class Wait:
 
 
 class Scheduler(Protocol):
-    """Lets one thread run at a time. Field: now, in virtual seconds."""
+    """Runs one thread at a time. Fields: now, the virtual time in seconds; steps: see VirtualThreads."""
 
     now: float
     steps: Random | None
 
     def step(self) -> None:
-        """Now and then, delay the thread before it takes a lock."""
+        """At random, delay the running thread before it acquires a lock."""
 
     def wait(self, waits: Wait, seconds: float | None) -> bool:
-        """Block the running thread until it is woken, for at most seconds. Returns: whether it was woken."""
+        """Block the running thread until it is woken or the timeout passes. Returns: whether it was woken."""
 
     def wake(self, waits: Wait) -> bool:
-        """End a wait. Returns: whether it was still waiting."""
+        """End a wait. Returns: whether the thread was still waiting."""
 
 
 class VirtualLock:
-    """threading.Lock. Threads run one at a time, so only a waiting thread can hold it against another."""
+    """A virtual threading.Lock. One thread runs at a time, so a lock is only in use if its holder waits."""
 
     def __init__(self, threads: Scheduler) -> None:
         self._threads = threads
@@ -87,25 +87,25 @@ class VirtualLock:
         self.release()
 
     def new_condition(self) -> VirtualCondition:
-        """Return a condition over this lock; see handloop.seams.locks.condition_over."""
+        """Return a condition that uses this lock; see handloop.seams.locks.condition_over."""
         return VirtualCondition(self._threads, self)
 
 
 class VirtualRLock(VirtualLock):
-    """threading.RLock."""
+    """A virtual threading.RLock."""
 
     def __init__(self, threads: Scheduler) -> None:
         super().__init__(threads)
         self._depth = 0
 
     def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:  # noqa: FBT001, FBT002 - threading's
-        """Acquire the lock, once more if this thread holds it."""
+        """Acquire the lock, or acquire it again if this thread holds it."""
         taken = self._owner is getcurrent() or super().acquire(blocking, timeout)
         self._depth += taken
         return taken
 
     def release(self) -> None:
-        """Undo one acquire. The last one releases the lock."""
+        """Undo one acquire(). The lock becomes free after as many calls as there were acquire() calls."""
         self._depth -= 1
         if not self._depth:
             super().release()
@@ -115,7 +115,7 @@ _AnyLock: TypeAlias = VirtualLock
 
 
 class VirtualCondition:
-    """threading.Condition."""
+    """A virtual threading.Condition."""
 
     def __init__(self, threads: Scheduler, lock: _AnyLock | None = None) -> None:
         self._threads = threads
@@ -158,7 +158,7 @@ class VirtualCondition:
 
 
 class VirtualEvent:
-    """threading.Event."""
+    """A virtual threading.Event."""
 
     def __init__(self, threads: Scheduler) -> None:
         self._threads = threads
@@ -181,10 +181,10 @@ class VirtualEvent:
         self._set = False
 
     def _at_fork_reinit(self) -> None:
-        """Do nothing. In a fork, threading calls this on the events of all threads."""
+        """Do nothing. After a fork, the threading module calls this method on the events of all threads."""
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait until the event is set. Returns: whether it is."""
+        """Wait until the event is set or the timeout passes. Returns: whether the event is set."""
         if not self._set:
             waits = Wait()
             self._waiting.append(waits)

@@ -1,9 +1,9 @@
 """
-Gives names of the standard library a meaning in a world, which has its own time, threads and randomness.
+Replaces names of the standard library with those of a world, which has its own time, threads and randomness.
 
-A name is replaced in its module, such as time.monotonic, and in each module that imported it, such as by
-`from time import monotonic`. Functions built on these follow automatically: secrets, uuid4, queue.Queue,
-Semaphore, Timer, ThreadPoolExecutor, asyncio's loops.
+A name such as time.monotonic is replaced in its module, and in each module that imported it, for example with
+`from time import monotonic`. Functions that use these names then belong to the world, too: secrets, uuid4,
+queue.Queue, Semaphore, Timer, ThreadPoolExecutor, and asyncio's loops.
 """
 
 from __future__ import annotations
@@ -22,31 +22,32 @@ from types import FunctionType
 from typing import Any, Final
 
 _UPTIME: Final = 1e6
-"""The first value of time.monotonic(), as on a machine that has been running for a while."""
+"""The first value of time.monotonic(), which is that of a machine with an uptime of eleven days."""
 _LONGEST_LOOK_SECONDS: Final = 1.0
-"""How long a loop that waits for files pauses between checks, because another virtual thread may wake it."""
+"""The longest pause between two checks in select(). Meanwhile, other virtual threads can run and wake it."""
 
 _Place = tuple[Any, str]
 _OURS: Final = (
     *("handloop", "handloop_explore", "handloop_sandbox", "greenlet"),
     *("_pytest", "pytest", "xdist", "execnet"),
 )
-"""The modules that play a world, and use real time."""
+"""The modules that run a world. They use the real names."""
 _SCANNED: Final[set[str]] = set()
 _IMPORTED: Final[list[tuple[_Place, _Place]]] = []
-"""The names of the searched modules, and what was found: each place, and the name that it imported."""
+"""The modules searched so far, and for each import found, its place and the name that it imported."""
 
 
 class VirtualNames:
     """
-    The names of one world.
+    The names that one world replaces.
 
-    State: _random, the state of the random module's generator in the world; _before, what each name means
-    outside. Threads: names are virtual only in the real thread that made this.
+    State: _random, the state of the random module's generator in the world, or outside while the names are
+    replaced; _before, each name's real value. Threads: names are virtual only in the real thread that created
+    this object.
     """
 
     def __init__(self, world: Any, threads: Mapping[str, Callable[..., Any]], seed: int) -> None:
-        """Args: world: a VirtualThreads; threads: what threading's names mean; seed: for randomness."""
+        """Args: world: a VirtualThreads; threads: threading's names, replaced; seed: for all randomness."""
         self._world = world
         self._is_here = False
         self._real = threading.get_ident()
@@ -56,14 +57,14 @@ class VirtualNames:
         methods = {(threading.Thread, name[7:]): one for name, one in threads.items() if "." in name}
         functions: dict[_Place, Callable[..., Any]] = {**made, **methods, **self._times(), **self._chance()}
         self._before: dict[_Place, Any] = {(owner, name): getattr(owner, name) for owner, name in functions}
-        # This is the real one, even while the name is replaced.
+        # This stays the real function while the name is replaced.
         self._get_ident = threading.get_ident
         self._made: dict[_Place, Any] = {
             place: self._here(one, self._before[place]) for place, one in functions.items()
         }
-        # The world uses neither the machine's generator nor its last timestamp.
+        # uuid1 uses neither the machine's generator nor its last timestamp in the world.
         self._made |= {(uuid, "_generate_time_safe"): None, (uuid, "_last_timestamp"): None}
-        # uuid6 and uuid7 remember these in Python 3.14.
+        # In Python 3.14, uuid6 and uuid7 also remember their last timestamps.
         memories = ("_last_timestamp_v6", "_last_timestamp_v7")
         self._made |= {(uuid, name): None for name in memories if hasattr(uuid, name)}
         self._made[queue, "SimpleQueue"] = queue._PySimpleQueue  # type: ignore[attr-defined] # noqa: SLF001
@@ -89,7 +90,7 @@ class VirtualNames:
         self._random = before
 
     def _here(self, made: Callable[..., Any], real: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a function that is virtual in this real thread, and real in others."""
+        """Return a function that calls `made` in the world's real thread, and `real` in other threads."""
         get_ident, here = self._get_ident, self._real
 
         def called(*arguments: Any, **options: Any) -> Any:
@@ -138,7 +139,7 @@ class VirtualNames:
         }
 
     def _select(self, real: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
-        """Return a select that lets other virtual threads run, and takes virtual time."""
+        """Return a select() that waits in virtual time, and lets other virtual threads run."""
 
         def select(selector: Any, timeout: float | None = None) -> list[Any]:
             left, pause = float("inf") if timeout is None else timeout, 1e-3
@@ -151,7 +152,7 @@ class VirtualNames:
 
 
 def _imported(places: Mapping[_Place, Any]) -> Iterator[tuple[_Place, _Place]]:
-    """Return the places outside the standard library that imported a name's value, each with the name."""
+    """Return each place outside the standard library that imported one of the names, with that name."""
     values = {id(value): place for place, value in places.items() if callable(value)}
 
     def origin(one: Any) -> _Place | None:

@@ -1,13 +1,13 @@
 """
-Threads that run one at a time in virtual time, so that each run is the same and thousands of waits are quick.
+Threads that run one at a time in virtual time, so that runs are repeatable and waits take no real time.
 
     with VirtualThreads(order) as threads:
         Thread(target=...).start()       # threading's names mean virtual ones here
         threads.run_for(60)              # sixty seconds pass as soon as no thread can run before
 
-A thread is a greenlet. It runs until it waits for a lock, a condition, an event, a thread, or time. Then the
-next thread that can run does so; if none can, time moves on to the end of the first wait. So nothing depends
-on the machine, and a wait costs nothing.
+Each thread is a greenlet. It runs until it waits for a lock, a condition, an event, a thread, or time. Then
+another thread runs. If all threads wait, virtual time advances to the end of the first wait. A run therefore
+does not depend on the machine's speed.
 """
 
 from __future__ import annotations
@@ -53,43 +53,44 @@ EPOCH: Final = 1_700_000_000.0
 _READING_SECONDS: Final = 1e-6
 _STEPS: Final = 0.05
 _STEP_SECONDS: Final = 2.0
-"""The share of lock acquisitions before which a thread is slow, and the longest delay."""
+"""The share of lock acquisitions that are delayed if `steps` is set, and the longest delay."""
 _READINGS: Final = 1000
 _SPINNING_SECONDS: Final = 1e-3
-"""After this many readings of the clock without a wait, each further one takes this long."""
+"""After `_READINGS` readings of the clock without a wait, each further reading takes this long."""
 _REAL_CONDITION: Final = threading.Condition
 _REAL: Final[Mapping[Any, Callable[..., Any]]] = {
     type(threading.Lock()): VirtualLock,
     type(threading.RLock()): VirtualRLock,
     _REAL_CONDITION: VirtualCondition,
-    queue.SimpleQueue: lambda _: queue.SimpleQueue(),  # in the world, this is the one written in Python
+    queue.SimpleQueue: lambda _: queue.SimpleQueue(),  # in the world, the name means the version in Python
 }
 
 log = get_logger("explore")
 
 
 class DeadlockError(Exception):
-    """The main thread waits, and no other thread can ever wake it."""
+    """The main thread waits, and no other thread can wake it."""
 
 
 class BlockedError(Exception):
-    """The main thread is only looking, and would have to wait."""
+    """The main thread would have to wait in the context of VirtualThreads.looking()."""
 
 
 class VirtualThreads:
     """
-    A world of threads. Inside its `with` block, threading's names make virtual threads and locks in this
-    thread, and time and randomness are the world's own; see virtual_names.py.
+    A world with virtual threads. Inside its `with` block, threading's names create virtual threads and locks,
+    and time and randomness are the world's own; see virtual_names.py.
 
-    Fields: now, virtual seconds since the beginning; epoch, the Unix time at the beginning; switches, how
-    often a thread was given the processor; order, which chooses the next of the runnable threads, None =
-    first come, first served; steps, which chooses the locks before which a reconciling thread is slow, None =
-    no lock.
-    Threads: one real thread. The process's other real threads still get real locks and threads.
+    Fields: now, the virtual seconds since the beginning; epoch, the Unix time at the beginning; switches, how
+    often another thread began to run; order, a generator that chooses the next of the runnable threads, or
+    None for first come, first served; steps, a generator that chooses lock acquisitions at which a
+    reconciling thread is delayed, or None for no delays.
+    Threads: applies to the real thread that created it. Other real threads still create real locks and
+    threads.
     """
 
     def __init__(self, order: Random | None = None, *, seed: int = 1, epoch: float = EPOCH) -> None:
-        """Args: order, epoch: see the fields; seed: for randomness."""
+        """Args: order, epoch: see the fields; seed: the seed of all randomness in the world."""
         self.now = 0.0
         self.epoch = epoch
         self.seed = seed
@@ -112,7 +113,7 @@ class VirtualThreads:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def __enter__(self) -> Self:
-        # A loop that runs in this real thread, such as playwright's, is hidden from the world.
+        # Hide an asyncio loop that runs in this real thread, such as playwright's, from the world.
         self._loop = asyncio._get_running_loop()  # noqa: SLF001 - for authors of loops
         asyncio._set_running_loop(None)  # noqa: SLF001
         self._names.enter()
@@ -124,14 +125,14 @@ class VirtualThreads:
     def __exit__(self, *_: object) -> None:
         self.kill(list(self._threads.values()))
         self._leave()
-        # On exit, Python would wait for pool threads, which were never real.
+        # Otherwise, Python would wait at its exit for these pool threads, which were not real threads.
         pools: Any = sys.modules.get("concurrent.futures.thread")
         for thread in [*pools._threads_queues] if pools else ():  # noqa: SLF001
             if "virtual" in vars(thread):
                 pools._threads_queues.pop(thread, None)  # noqa: SLF001
 
     def outside(self, call: Callable[[], T]) -> T:
-        """Call something while all names are real; it must not wait for a virtual thread."""
+        """Call a function while all names are real. The function must not wait for a virtual thread."""
         running = asyncio._get_running_loop()  # noqa: SLF001
         self._leave()
         try:
@@ -151,7 +152,7 @@ class VirtualThreads:
         join, is_alive = real.join, real.is_alive
 
         def begin(thread: Any) -> None:
-            """Start an author's thread, which may be of a subclass; its run() runs in a virtual thread."""
+            """Start a virtual thread that calls run() of an author's threading.Thread, or of a subclass."""
             if "virtual" in vars(thread):
                 raise RuntimeError("threads can only be started once")
             thread.virtual = VirtualThread(self, target=partial(_survived, thread.run), name=thread.name)
@@ -178,7 +179,7 @@ class VirtualThreads:
 
     @property
     def seams(self) -> Seams:
-        """The clock, randomness and threads of this world, for objects made in it."""
+        """The world's clock, randomness and threads, for objects that are created in it."""
         return Seams(clock=VirtualClock(self), random=Random(0).random, spawn=self.spawn)
 
     def spawn(self, name: str, target: Callable[[], None]) -> Joinable:
@@ -192,16 +193,20 @@ class VirtualThreads:
         return self._threads.get(getcurrent(), self._main)
 
     def is_here(self) -> bool:
-        """Return whether this is the world's real thread. Others, such as a server's, may also run."""
+        """Return whether the caller runs in the world's real thread, and not in another real thread."""
         return _thread.get_ident() == self._real
 
     def new_number(self) -> int:
-        """Return a number that no thread has had yet."""
+        """Return a new number for a thread."""
         return next(self._count)
 
     @contextmanager
     def looking(self) -> Iterator[None]:
-        """In this context the main thread takes only free locks, and no time passes. Raises: BlockedError."""
+        """
+        Return a context in which the main thread acquires only free locks, and no time passes.
+
+        Raises: BlockedError if the main thread would have to wait.
+        """
         self._is_looking, now = True, self.now
         try:
             yield
@@ -210,7 +215,7 @@ class VirtualThreads:
 
     @contextmanager
     def interrupted_in_main(self) -> Iterator[None]:
-        """In this context Ctrl-C always reaches the main thread, because a worker would survive it."""
+        """Return a context in which Ctrl-C is raised in the main thread. A worker could swallow it."""
         before = signal.getsignal(signal.SIGINT)
         is_ours = before is signal.default_int_handler and self._real == threading.main_thread().ident
         if is_ours:
@@ -222,15 +227,15 @@ class VirtualThreads:
                 signal.signal(signal.SIGINT, before)
 
     def in_main(self, call: Callable[[], None]) -> None:
-        """Have the main thread call something as soon as the running thread waits or ends."""
+        """Call a function in the main thread as soon as the running thread waits or ends."""
         self._calls.append(call)
 
     def read(self) -> float:
         """
-        Return the current time. It passes for a thread that reads it again and again without a wait.
+        Return the current virtual time. It advances if a thread keeps reading it without a wait.
 
-        A single reading takes no time, because otherwise a process that logs for the first time would fall
-        behind others.
+        A single reading does not advance it. Otherwise, a process that logs for the first time would fall
+        behind other processes.
         """
         self._readings += 1
         if self._readings > _READINGS:
@@ -238,7 +243,7 @@ class VirtualThreads:
         return self.now
 
     def virtual(self) -> Callable[[Any], Any]:
-        """Return a function that maps a lock, condition or queue made outside to its virtual counterpart."""
+        """Return a function that replaces a real lock, condition or SimpleQueue with a virtual one."""
         made: dict[int, Any] = {}
 
         def convert(value: Any) -> Any:
@@ -257,15 +262,15 @@ class VirtualThreads:
         return VirtualEvent(self)
 
     def sleep(self, seconds: float) -> None:
-        """Let the running thread wait for seconds."""
+        """Block the running thread for some virtual seconds."""
         self.wait(Wait(), seconds)
 
     def park(self) -> None:
-        """Wait forever."""
+        """Block the running thread forever."""
         self.wait(Wait(), None)
 
     def pause(self, seconds: float) -> None:
-        """Stop all threads of the running thread's process for seconds, as by SIGSTOP."""
+        """Stop all threads of the running thread's process for some seconds, as SIGSTOP would."""
         self._paused[self.current_thread().process] = self.now + seconds
         self.sleep(seconds)
 
@@ -274,48 +279,49 @@ class VirtualThreads:
         return list(self._threads.values())
 
     def run_for(self, seconds: float) -> None:
-        """Let seconds pass. Only for the main thread."""
+        """Run the other threads until some virtual seconds have passed. Only for the main thread."""
         until = self.now + seconds
         while self._step(until):
             pass
 
     def kill(self, threads: Iterable[VirtualThread]) -> None:
         """
-        End threads where they are, as the end of their process would.
+        End threads at once, as the end of their process would.
 
-        Their `finally` blocks run, so everything that these use must be out of reach by then.
+        Their `finally` blocks still run, so these must no longer be able to reach the server.
         """
         before = logging.root.manager.disable
-        logging.disable()  # a pool thread would log its end as an error
+        logging.disable()  # because a pool thread would log its end as an error
         for thread in threads:
             found = thread.greenlet
             if found is not None and not found.dead:
                 self._ready = deque(one for one in self._ready if one is not found)
                 thread.killed = True
-                # A `finally` may try to wait, but gets no time for it.
+                # If a `finally` block tries to wait, end that wait, too.
                 while not found.dead:
                     with suppress(BaseException):
                         found.throw(GreenletExit)
-                # A thread that never started runs no `finally`.
+                # A thread that has not begun to run has no `finally` block that would remove it.
                 self._threads.pop(found, None)
         logging.disable(before)
 
     def begin(self, thread: VirtualThread, run: Callable[[], None]) -> greenlet:
-        """Make a thread ready to run; for VirtualThread."""
+        """Add a thread that is ready to run. Only for VirtualThread."""
         made = greenlet(run, parent=self._hub)
         self._threads[made] = thread
         self._ready.append(made)
         return made
 
     def ended(self, thread: greenlet) -> None:
-        """Forget a thread; for VirtualThread."""
+        """Remove a thread. Only for VirtualThread."""
         self._threads.pop(thread, None)
 
     def wait(self, waits: Wait, seconds: float | None) -> bool:
         """
-        Block the running thread until it is woken, for at most seconds; None = forever.
+        Block the running thread until it is woken or the timeout passes. A timeout of None never passes.
 
-        Returns: whether it was woken. Raises: DeadlockError in the main thread.
+        Returns: whether the thread was woken. Raises: DeadlockError in the main thread if no other thread can
+        wake it; BlockedError in the context of looking().
         """
         current = getcurrent()
         self._readings = 0
@@ -334,7 +340,8 @@ class VirtualThreads:
         waits.thread = current
         if seconds is not None:
             heapq.heappush(self._timers, (self.now + max(0.0, seconds), next(self._count), waits))
-        # A running loop is the real thread's, so hide it while another thread of ours may run one.
+        # asyncio's running loop belongs to the real thread. Hide it, because another virtual thread can run
+        # one.
         running = asyncio._get_running_loop()  # noqa: SLF001
         if running:
             asyncio._set_running_loop(None)  # noqa: SLF001
@@ -349,15 +356,15 @@ class VirtualThreads:
         return waits.woken
 
     def step(self) -> None:
-        """Now and then, delay a reconciling thread before it takes a lock."""
+        """At random, delay a reconciling thread before it acquires a lock."""
         thread = self._threads.get(getcurrent())
         if thread and thread.on_wait and self.steps and self.steps.random() < _STEPS:
-            on_wait, thread.on_wait = thread.on_wait, None  # the delay is not one of the thread's own waits
+            on_wait, thread.on_wait = thread.on_wait, None  # this delay is not the reconcile's own wait
             self.sleep(self.steps.random() * _STEP_SECONDS)
             thread.on_wait = on_wait
 
     def wake(self, waits: Wait) -> bool:
-        """End a wait. Returns: whether it was still waiting."""
+        """End a wait. Returns: whether the thread was still waiting."""
         if waits.over:
             return False
         waits.woken = waits.over = True
@@ -370,12 +377,12 @@ class VirtualThreads:
         while not waits.over:
             if not self._step(until):
                 if seconds is None:
-                    raise DeadlockError("no thread is left that could continue")
+                    raise DeadlockError("the main thread waits forever, because no other thread can run")
                 waits.over = True
         return waits.woken
 
     def _step(self, until: float) -> bool:
-        """Run one thread, or advance time. Returns: False if nothing happens before `until`."""
+        """Run one thread, or advance time to a wait's end. Returns: False if all waits end after `until`."""
         if self._ready:
             self.switches += 1
             found = self._ready.popleft() if self.order is None else self._chosen(self.order)
@@ -419,10 +426,11 @@ class VirtualThreads:
 
 class VirtualThread:
     """
-    threading.Thread, as far as this project uses it.
+    A virtual threading.Thread, with the methods that this project uses.
 
-    Fields: process, the process with which it ends, by default that of the thread that starts it; face, what
-    threading.current_thread() returns; on_wait, called before each wait.
+    Fields: process, the operator's process that the thread belongs to, by default the starting thread's;
+    face, the object that threading.current_thread() returns in it; on_wait, a function that is called before
+    each wait.
     """
 
     def __init__(
@@ -448,7 +456,7 @@ class VirtualThread:
         self._ended: VirtualEvent | None = None
 
     def start(self) -> None:
-        """Start the thread, which runs when its turn comes."""
+        """Start the thread. It runs when the scheduler chooses it."""
         if self.process is None:
             self.process = self._threads.current_thread().process
         self._ended = VirtualEvent(self._threads)
@@ -460,7 +468,7 @@ class VirtualThread:
         self._ended.wait(timeout)
 
     def is_alive(self) -> bool:
-        """Return whether the thread was started and has not ended."""
+        """Return whether the thread has started and has not ended."""
         return self._ended is not None and not self._ended.is_set()
 
     def _run(self) -> None:
@@ -474,24 +482,24 @@ class VirtualThread:
 
 
 def _survived(run: Callable[[], object]) -> None:
-    """Run an author's thread. An error ends only that thread, and is logged."""
+    """Run an author's thread. If it raises an error, log the error, which ends only this thread."""
     try:
         run()
     except Exception:
-        log.exception("A thread ended by an error")
+        log.exception("An error ended a thread")
 
 
 class VirtualClock(RealClock):
-    """A world's time, as handloop's Clock and as the sandbox's."""
+    """A clock that reads a world's time, for handloop and the sandbox."""
 
     def __init__(self, threads: VirtualThreads) -> None:
         self._threads = threads
 
     def now(self) -> float:
         """
-        Return the seconds since the beginning. A reading takes a microsecond.
+        Return the virtual seconds since the beginning. Each reading advances time by a microsecond.
 
-        Otherwise a thread could wait forever, if its wait is too short to change a float of this size.
+        Otherwise, a thread could wait forever if its wait is too short to change a float of this size.
         """
         self._threads.now += _READING_SECONDS
         return self._threads.now
@@ -501,7 +509,11 @@ class VirtualClock(RealClock):
         return self._threads.epoch + self._threads.now
 
     def wait_until(self, condition: threading.Condition, at: float | None) -> bool:
-        """Wait once on a condition, at most until now() reaches at; None = forever."""
+        """
+        Wait once on a condition, until it is notified or now() reaches `at`. None means no limit.
+
+        Returns: False if the limit was reached.
+        """
         if at is None or at == math.inf:
             return condition.wait()
         condition.wait(max(0.0, at - self._threads.now))

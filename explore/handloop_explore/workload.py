@@ -1,4 +1,4 @@
-"""What users do during a run: they apply, change and delete objects, one after the other."""
+"""The workload of a run, which is a list of steps in which users create, change and delete objects."""
 
 from __future__ import annotations
 
@@ -21,19 +21,20 @@ from handloop_explore.cluster import VirtualCluster
 from handloop_explore.ignored import Ignored
 
 Holds: TypeAlias = Callable[[VirtualCluster], object]
-"""Takes the cluster at the end of a run, and returns a true value if all is well."""
+"""A function that receives the cluster at the end of a run. It returns a true value if all is well."""
 
 Manifest: TypeAlias = Mapping[str, Any] | Kind | str | Path
-"""An object as in JSON, an object of its type, or the path of a YAML file."""
+"""An object as a dict, as an instance of its kind's class, or as the path of a YAML file."""
 
 
 @dataclass(frozen=True)
 class Step:
     """
-    One step. words: its description; do: how it is done, None = nothing is done, but time passes.
+    One step of a workload. words: its description; do: a function that carries it out, or None at a
+    settled().
 
-    expect: what must hold when that time has passed. refused: `Kind name` of an object that may stay
-    undeleted.
+    expect: at a settled(), invariants that must hold after the operator has had time to finish. refused: the
+    `Kind name` of an object whose deletion the operator is supposed to refuse, or "".
     """
 
     words: str
@@ -45,18 +46,18 @@ class Step:
 @dataclass(frozen=True)
 class Workload:
     """
-    A story for an operator.
+    An operator, and the steps that users take while it runs.
 
-    Args: set_up: adds the operator's controllers to a Manager. steps: done one after the other. seconds: the
-    virtual time that the operator has after each step. settle_seconds: the time that it has at settled() and
-    at the end, where the cluster is compared with the undisturbed run's. remembers: whether the end may
-    depend on what users wanted before, for example because each change makes a Job. replicas: how many
-    processes the operator has; one of them leads, by a Lease. shards: if given, each process works on the
-    slots that it holds, and all but the first join later. deadline_seconds: how long a reconcile may run.
-    ignore: fields to exclude from comparisons, such as `secrets:data.password`, or all objects of a kind,
-    such as `jobs`; values that depend on chance or time are always excluded. definitions: the CRDs of other
-    programs, which exist from the beginning. outside: objects that play a system outside the cluster, and
-    outlive a process.
+    Args: set_up: adds the operator's controllers to a Manager. steps: carried out one after the other.
+    seconds: the virtual time that the operator has after each step. settle_seconds: the virtual time that it
+    has at settled() and at the end, where the cluster is compared with that of the undisturbed run.
+    remembers: whether the end state can depend on earlier states of the spec, for example because each change
+    creates a Job. replicas: how many processes the operator has, of which one leads and holds a Lease.
+    shards: if given, each process instead works on the slots that it holds, and all processes but the first
+    join later. deadline_seconds: the longest time that a reconcile can run. ignore: fields to exclude from
+    comparisons, such as `secrets:data.password`, or all objects of a kind, such as `jobs`; values that depend
+    on chance or time are always excluded. definitions: other programs' CRDs, which are installed at the
+    beginning. outside: fakes of systems outside the cluster, whose state outlives the operator's processes.
     """
 
     set_up: Callable[[Any], object]
@@ -72,25 +73,25 @@ class Workload:
     outside: Sequence[object] = ()
 
     def defined(self, kinds: Iterable[type[Kind]]) -> list[dict[str, Any]]:
-        """Return the CRDs of some kinds and those in definitions, one per name."""
+        """Return the CRDs of some kinds, and the CRDs in `definitions`, one per name."""
         ours = map(custom_resource_definition, kinds)
         found = {one["metadata"]["name"]: one for one in (*ours, *map(document_of, self.definitions))}
         return list(found.values())
 
     @property
     def depends(self) -> bool:
-        """Whether the end depends on when the operator starts."""
+        """Whether the end state depends on the time at which the operator starts."""
         return self.remembers or any(step.refused for step in self.steps)
 
     @cached_property
     def ignored(self) -> Sequence[Ignored]:
-        """What comparisons exclude. Raises: ValueError."""
+        """The entries of `ignore`, parsed. Raises: ValueError if an entry is invalid."""
         return [Ignored.parse(one) for one in self.ignore]
 
 
 @dataclass(frozen=True)
 class Invariant:
-    """What must hold at the end of every run: holds(cluster) returns a true value, and raises nothing."""
+    """A condition at the end of every run. It is met if holds(cluster) returns a true value."""
 
     words: str
     holds: Holds
@@ -106,21 +107,21 @@ def invariant(words: str, holds: Holds, /) -> Invariant: ...
 
 def invariant(words: str | Holds, holds: Holds | None = None, /) -> Invariant:
     """
-    Return what must hold at the end of every run, with a description, by default that of words_of.
+    Return an invariant, which must hold at the end of every run. By default, words_of() describes it.
 
         invariant("a Foo is there", lambda cluster: cluster.find(FOO))
 
-    Raises: TypeError if there are words but no function.
+    Raises: TypeError if a description is given without a function.
     """
     if not isinstance(words, str):
         return Invariant(words_of(words), words)
     if holds is None:
-        raise TypeError(f"{words}: say how to find out, with a function of the cluster")
+        raise TypeError(f"{words}: add a function that checks this on the cluster")
     return Invariant(words, holds)
 
 
 def words_of(function: Callable[..., object]) -> str:
-    """Return a description of a function: its docstring's first line, its name, or a lambda's place."""
+    """Return a function's description, which is its docstring's first line, its name, or a lambda's place."""
     if documented := (inspect.getdoc(function) or "").partition("\n")[0]:
         return documented
     if function.__name__ == "<lambda>":
@@ -136,20 +137,20 @@ def broken(invariant: Invariant, cluster: VirtualCluster) -> str:
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # noqa: BLE001 - treated as a false value, with its message
-        # pytest adds more lines to a failed assertion.
+        # Use only the first line, because pytest adds further lines to a failed assertion.
         line = next(iter(in_words(error).splitlines()), type(error).__name__)
         return f"{invariant.words}: {line}"
 
 
 def applied(manifest: Manifest) -> Step:
-    """Create an object."""
+    """Return a step that creates an object."""
     document = document_of(manifest)
     words = f"create {_words(document)}"
     return Step(words, lambda cluster: cluster.send("POST", cluster.path_of(document, named=False), document))
 
 
 def changed(manifest: Manifest, patch: Mapping[str, Any]) -> Step:
-    """Change an object with a merge patch."""
+    """Return a step that changes an object with a merge patch."""
     document = document_of(manifest)
     words = f"change {_words(document)}"
     return Step(words, lambda cluster: cluster.send("PATCH", cluster.path_of(document), patch))
@@ -157,10 +158,10 @@ def changed(manifest: Manifest, patch: Mapping[str, Any]) -> Step:
 
 def deleted(manifest: Manifest, *, propagation: str = "Background", refused: bool = False) -> Step:
     """
-    Delete an object.
+    Return a step that deletes an object.
 
-    Args: propagation: Background, Foreground or Orphan. refused: whether one of the operator's finalizers may
-    keep the object until the end; settled(expect) says for how long.
+    Args: propagation: Background, Foreground or Orphan. refused: whether the operator's finalizer is allowed
+    to keep the object until the end. To limit this time, use settled(expect).
     """
     document = document_of(manifest)
     body = {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": propagation}
@@ -171,16 +172,16 @@ def deleted(manifest: Manifest, *, propagation: str = "Background", refused: boo
 
 def settled(expect: Holds | Invariant | None = None) -> Step:
     """
-    Give the operator settle_seconds, and compare the cluster with the undisturbed run's.
+    Return a step that gives the operator settle_seconds, and compares the cluster with the undisturbed run's.
 
-    Args: expect: what must hold then, as an invariant.
+    Args: expect: an invariant that must then hold.
     """
     found = () if expect is None else (expect if isinstance(expect, Invariant) else invariant(expect),)
     return Step("wait", None, found)
 
 
 def document_of(manifest: Manifest) -> dict[str, Any]:
-    """Return a copy of a manifest's object, as in JSON."""
+    """Return a copy of a manifest's object, as a dict."""
     if isinstance(manifest, Kind):
         decoded: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(manifest, enc_hook=encode_hook))
         return decoded

@@ -1,4 +1,4 @@
-"""What must hold for the writes of every run, as the server has seen them."""
+"""Oracles that judge a run's writes, as recorded at the server. Each docstring states the oracle's rule."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from handloop_explore.rivals import FINALIZER
 from handloop_explore.rivals import RIVAL as RIVALS_LABEL
 
 SPARE: Final = 3
-"""How many additional creates each strike excuses, compared with the undisturbed run."""
+"""The number of creates beyond those of the undisturbed run that each strike excuses."""
 _TOGETHER_SECONDS: Final = 1.0
 _EXCUSED_SECONDS: Final = 60.0
 _LONGEST_SECONDS: Final = 180.0
 _EXPLAINED_SECONDS: Final = {**dict.fromkeys((*CRASHES, "crash"), -1.0), "rival-takes-name": math.inf}
-"""How long a strike explains errors, where that differs from _LONGEST_SECONDS."""
+"""How long after a strike it explains errors, if this differs from _LONGEST_SECONDS."""
 _DETAILS: Final = re.compile(r"\S*\d\S*")
 _MADE: Final = "made by others"
 _DELETED: Final = "deleted by others"
@@ -34,10 +34,10 @@ _REDIRECTION: Final = 300
 
 def makes_none_twice(undisturbed: Played, played: Played) -> Iterator[str]:
     """
-    An owner never has more objects of a kind at once than in the undisturbed run.
+    An owner does not have more objects of a kind at once than in the undisturbed run.
 
-    A write may be in flight when its process ends, and the next process learns of it late, so there can be
-    one too many for a while.
+    For each write that was in flight when its process ended or stopped, one more object is excused, because
+    the next process can only observe it later.
     """
     unknown = _under_way(played)
     usual = _most_at_once(undisturbed)
@@ -49,9 +49,9 @@ def makes_none_twice(undisturbed: Played, played: Played) -> Iterator[str]:
 
 def writes_no_foreign_object(_: Played, played: Played) -> Iterator[str]:
     """
-    An object that another owner controls is not written, unless one of ours controls that owner.
+    The operator does not write objects that another owner controls, unless its own object controls the owner.
 
-    A process whose cache does not show the new controller yet is excused.
+    A process is excused if its cache does not show the new controller yet.
     """
     seen = {one.arrival.version: one.arrival.seen for one in played.writes if one.arrival}
     ours: set[str] = set()
@@ -75,27 +75,27 @@ def writes_no_foreign_object(_: Played, played: Played) -> Iterator[str]:
 
 def keeps_the_edits_of_others(_: Played, played: Played) -> Iterator[str]:
     """
-    What another client has set stays, because no write is based on an object read before it was set.
+    The operator does not remove a label or finalizer that another client has set.
 
-    The other client has set a label or a finalizer.
+    A removal shows that the operator wrote an object that it had read before the other client's edit.
     """
     for act in played.acts:
         if act.who == OPERATOR and act.old and _is_held(act.old) and not _is_held(act.new):
             yield f"the operator removed another client's finalizer from {act.key}"
         if act.who == OPERATOR and act.old and act.new and _has_label(act.old) and not _has_label(act.new):
-            yield f"the operator undid another client's edit of {act.key}, a label"
+            yield f"the operator removed another client's label from {act.key}"
 
 
 def writes_nothing_for_the_gone(undisturbed: Played, played: Played) -> Iterator[str]:
-    """Once an owner is gone, at most a few objects are still made for it."""
+    """After an owner's deletion, the operator creates at most a few more objects for it."""
     usual = sum(_made_for_the_gone(undisturbed).values())
     for owner, times in _made_for_the_gone(played).items():
         if times > usual + SPARE * max(1, len(played.plan.strikes)):
-            yield f"{times} objects were made for {owner} after it was gone"
+            yield f"{times} objects were created for {owner} after its deletion"
 
 
 def claims_no_generation_ahead(_: Played, played: Played) -> Iterator[str]:
-    """A status never claims a future generation."""
+    """A status does not claim a generation that the object has not reached."""
     for act in played.acts:
         if act.who == OPERATOR and act.changes("status"):
             generation = act.obj["metadata"].get("generation", 0)
@@ -106,10 +106,11 @@ def claims_no_generation_ahead(_: Played, played: Played) -> Iterator[str]:
 
 def writes_status_last(undisturbed: Played, played: Played) -> Iterator[str]:
     """
-    A status that says that all is done is written after the objects that it describes, not before.
+    A status that reports success is written after the objects that it describes.
 
-    A status says so if Ready or Available is True, or if it equals the undisturbed run's last status of the
-    same generation. This judges the writes in the second after it, unless somebody else has caused them.
+    A status reports success if Ready or Available is True, or if it equals the undisturbed run's last status
+    of the same generation. The oracle judges the writes in the second after the status, unless another client
+    has caused them.
     """
     final = {
         (act.key, _generation(act)): without_counts(act.obj["status"])
@@ -137,10 +138,11 @@ def writes_status_last(undisturbed: Played, played: Played) -> Iterator[str]:
 
 def writes_as_often_as_undisturbed(undisturbed: Played, played: Played) -> Iterator[str]:
     """
-    Nothing is deleted or made more often than in the undisturbed run, unless somebody else is involved.
+    The operator deletes and creates objects no more often than in the undisturbed run, unless another client
+    causes it.
 
-    A client is involved in all deletes and creates if it recreates an object of a reconciled kind, or
-    controls an object for a while, because dependent objects may then have to be deleted.
+    Another client excuses all deletes and creates if it recreates an object of a reconciled kind, or controls
+    an object for a while, because the operator may then have to delete dependent objects.
     """
     usual, now = _summary(undisturbed), _summary(played)
     lives = (
@@ -160,22 +162,22 @@ def writes_as_often_as_undisturbed(undisturbed: Played, played: Played) -> Itera
 
 
 def generates_once(undisturbed: Played, played: Played) -> Iterator[str]:
-    """A value that is generated once, such as a password, is never overwritten by a new one."""
+    """The operator does not replace a generated value, such as a password, with a new one."""
     usual = _generated(undisturbed, undisturbed.chance)
     for (name, path), times in _generated(played, undisturbed.chance).items():
         if times > usual[name, path]:
-            yield f"the operator generated {path} of {name} again, over the existing value"
+            yield f"the operator generated {path} of {name} again, and replaced the existing value"
 
 
 def writes_what_changes_something(undisturbed: Played, played: Played) -> Iterator[str]:
-    """No more writes than in the undisturbed run change nothing, except for a few per strike."""
+    """Compared with the undisturbed run, at most a few more writes per strike change nothing."""
     usual, now = _idle(undisturbed), _idle(played)
     if now > usual + SPARE * len(played.plan.strikes):
         yield f"{now} writes change nothing, undisturbed {usual}"
 
 
 def logs_no_traceback(undisturbed: Played, played: Played) -> Iterator[str]:
-    """No strike explains an error that does not come from the server, such as a TypeError."""
+    """The operator logs a traceback, such as of a TypeError, only if the undisturbed run also logs it."""
     for words in played.bugs:
         if played is undisturbed or words not in undisturbed.bugs:
             yield f"a traceback in the log: {words}"
@@ -183,11 +185,12 @@ def logs_no_traceback(undisturbed: Played, played: Played) -> Iterator[str]:
 
 def logs_no_error_unexplained(undisturbed: Played, played: Played) -> Iterator[str]:
     """
-    A strike explains each error, or the undisturbed run also logs it, apart from details.
+    A strike explains each error in the log, unless the undisturbed run also logs the error, apart from
+    details.
 
-    A refusal, a rival or a view explains errors for three minutes; a rival that has taken the name explains
-    them forever. A crash explains none, because it is not an error if the next process finds the objects that
-    the last one has left.
+    A refusal, a rival or a stale view explains errors for three minutes, and a rival that has taken a name
+    explains them forever. A crash explains none, because the next process should accept the objects that the
+    last one has left.
     """
     usual = set(map(_without_details, undisturbed.errors))
     strikes = [(told.at, told.words.rpartition(": ")[2]) for told in played.story if told.who == "plan"]
@@ -203,7 +206,7 @@ def _without_details(words: str) -> str:
 
 
 def _most_at_once(played: Played) -> Counter[tuple[str, str]]:
-    """Return how many objects of a kind, made by the operator, each owner had at most at once."""
+    """Return how many of the operator's objects of a kind each owner had at the same time, at most."""
     keys = {act.uid: plain_name(act.key) for act in played.acts}
     ours: set[str] = set()
     alive: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
@@ -221,7 +224,7 @@ def _most_at_once(played: Played) -> Counter[tuple[str, str]]:
 
 
 def _under_way(played: Played) -> int:
-    """Return how many writes reached the server after their process ended or was suspended."""
+    """Return how many writes reached the server after their process had ended or been stopped."""
     return sum(one.struck in ("crash-sent", "pause") and one.arrival is not None for one in played.writes)
 
 
@@ -250,7 +253,7 @@ def _generated(played: Played, chance: Chance) -> Counter[tuple[str, str]]:
 
 
 def _summary(played: Played) -> defaultdict[str, Counter[str]]:
-    """Return for each object how often the operator creates and deletes it, and how often others do."""
+    """Return, for each object, how often the operator and others create and delete it."""
     found: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for act in played.acts:
         ours = act.who == OPERATOR
@@ -293,7 +296,7 @@ def _observed(status: Object) -> Iterator[int]:
 
 
 def _claims_all(obj: Object, final: Any) -> bool:
-    """Return whether a status says that all is done. Args: final: the last status of this generation."""
+    """Return whether a status reports success. Args: final: the undisturbed run's last status, or None."""
     status: Any = obj.get("status") or {}
     generation = obj["metadata"].get("generation", 0)
     if "deletionTimestamp" in obj["metadata"] or status.get("observedGeneration", generation) != generation:

@@ -1,10 +1,10 @@
 """
-Writes the chapters as pages in docs/chapters, from what they tell and show when they run.
+Runs the chapters, and writes their text and values to pages in docs/chapters.
 
-    python -m tools.chapter_pages       # those whose words or code have changed
-    python -m tools.chapter_pages 6     # one, with new values
+    python -m tools.chapter_pages       # writes the pages whose words or code have changed
+    python -m tools.chapter_pages 6     # writes chapter 6, with new values
 
-A page shows a question and folds its answer, with everything that would give it away.
+A page shows each question, and folds its answer together with everything that would reveal the answer.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ _VALUES: Final = re.compile(
     r"^\* [^\n]*: `[^\n]*`$|^\|[^\n]*$|^```text\n.*?\n```$|(?<!#L)\b\d[\d.,]*|(?<=`)[a-z0-9-]+(?=`)",
     re.MULTILINE | re.DOTALL,
 )
-"""What may differ between runs: shown values, tables, lines as they are; numbers and names in sentences."""
+"""The text that can differ between runs: values, tables, text blocks, and numbers and names in sentences."""
 
 
 class Page:
     """
-    Screen's counterpart for a site: the same calls make Markdown. State: blocks; _is_folded, whether a
-    question waits for its answer.
+    A Screen that produces Markdown for the site. State: blocks, the Markdown so far; _is_folded, whether the
+    last question has no answer yet.
     """
 
     def __init__(self) -> None:
@@ -61,31 +61,31 @@ class Page:
         self._is_folded = False
 
     def tell(self, text: str) -> None:
-        """Write a paragraph."""
+        """Add a paragraph."""
         self.blocks.append(_plain(" ".join(text.split())))
 
     def show(self, **values: object) -> None:
-        """Write live values, one per item."""
+        """Add the values of this run as a list, with one value per item."""
         items = [f"* {name.replace('_', ' ')}: `{value}`" for name, value in values.items()]
         if self.blocks and self.blocks[-1].startswith("* "):
             items.insert(0, self.blocks.pop())
         self.blocks.append("\n".join(items))
 
     def line(self, text: str, _colour: Colour = Colour.DIM) -> None:
-        """Write one line as it is; consecutive ones form a block."""
+        """Add one line without markup. Consecutive lines form a text block."""
         if self.blocks and self.blocks[-1].startswith("```text"):
             self.blocks[-1] = f"{self.blocks[-1].removesuffix('```')}{text}\n```"
         elif text:
             self.blocks.append(f"```text\n{text}\n```")
 
     def table(self, head: Sequence[object], rows: Iterable[Sequence[object]]) -> None:
-        """Write a table."""
+        """Add a table."""
         cells = [[_plain(str(cell)).replace("|", r"\|") for cell in row] for row in (head, *rows)]
         lines = [f"| {' | '.join(row)} |" for row in cells]
         self.blocks.append("\n".join([lines[0], "|---" * len(head) + "|", *lines[1:]]))
 
     def code(self, snippet: Snippet, marks: Mapping[int, str] | None = None) -> None:
-        """Write source lines with a link to the first; if there are marks, show them and the line numbers."""
+        """Add source lines and a link to them. If marks are given, show each line's number and mark."""
         path = str(Place(snippet.file, snippet.line)).rpartition(":")[0]
         lines = [without_note(text) for text in snippet.lines]
         language = "python"
@@ -100,11 +100,11 @@ class Page:
         self.blocks.append("\n".join([link, f"```{language}", *lines, "```"]))
 
     def ask(self, question: str) -> None:
-        """Ask for a prediction; everything up to the answer is folded."""
+        """Ask for a prediction. Everything from here to the answer is folded."""
         self._ask(f"**{_plain(question)}**")
 
     def break_it(self, what: str, question: str = "What do you expect?") -> None:
-        """Announce the part that is broken, and ask."""
+        """Say which part is broken on purpose, and ask for a prediction."""
         self._ask(f"*Break it:* {_plain(what)} **{_plain(question)}**")
 
     def reveal(self, answer: str, _truth: object = None) -> None:
@@ -120,7 +120,7 @@ class Page:
 
 
 def page(chapter: Chapter, told: Page) -> str:
-    """The whole page of a chapter that has been told."""
+    """Return the whole page of a chapter. Args: told: the blocks from running the chapter."""
     script = import_module(f"handloop_learn.{chapter.module}")
     shown, place = [run for run in RUNS if run.name == chapter.run], chapter.page.partition("#")[2]
     about = (script.__doc__ or "").partition(": ")[2].strip()
@@ -159,7 +159,7 @@ def _read_on(chapter: Chapter) -> str:
 
 
 def _plain(text: str) -> str:
-    """Text in which only `code` is markup."""
+    """Return a text as Markdown in which only backquotes are markup."""
     parts = text.split("`")
     if len(parts) % 2 == 0:
         return _MARKUP.sub(r"\\\1", text).replace("`", r"\`")
@@ -167,17 +167,17 @@ def _plain(text: str) -> str:
 
 
 def file_of(chapter: Chapter) -> Path:
-    """Where a chapter's page is."""
+    """Return the file of a chapter's page."""
     return FOLDER / f"{chapter.module.removeprefix('ch').replace('_', '-')}.md"
 
 
 def lasting(text: str) -> str:
-    """A page without what differs from run to run: values, and the numbers in sentences."""
+    """Return a page without the text that can differ between runs."""
     return "\n".join(line for line in _VALUES.sub("", text).splitlines() if line.strip())
 
 
 def contents() -> str:
-    """The page that links to all chapters."""
+    """Return the page that links to all chapters."""
     rows = [
         f"| [{each.number}]({file_of(each).name}) | [{each.title}]({file_of(each).name}) | {each.minutes} "
         f"| {f'`check {each.number}`' if each.number in EXERCISES else ''} |"

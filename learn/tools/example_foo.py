@@ -1,11 +1,11 @@
 """
-The example Foo on its way through the twelve steps: what each step of a running controller sees.
+Runs the Foo controller on an example Foo, and records the values that each of the twelve steps handles.
 
-A sandbox listens on loopback, and the Foo controller runs on it. `sightings` creates the Foo, then scales it
-while the server refuses the change three times.
+A sandbox listens on loopback, and the Foo controller runs on it. `sightings` creates the Foo, and then scales
+it while the server refuses three changes of its Deployment.
 
-The run is the same each time, because the cluster's clock stands still, there is one worker, and the first
-sync ends only when its own writes have come back (see `_PatientRecorder`).
+All runs are the same, because the cluster's clock stands still, the controller has one worker, and the first
+sync ends only after the watches have delivered its own writes (see `_PatientRecorder`).
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _DEFINITIONS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
 def _name(obj: Any) -> str:
-    """An object or a tombstone as kind, key and resource version."""
+    """Return an object's or tombstone's kind, key and resource version."""
     metadata = obj.metadata
     key = f"{metadata.namespace}/{metadata.name}"
     return f"{obj.resource.kind} {key} at {metadata.resource_version}"
@@ -57,7 +57,7 @@ def _deltas(deltas: Iterable[Any]) -> str:
 
 
 def _line(block: bytes) -> str:
-    """A watch event as it is on the wire, without its managed fields."""
+    """Return a watch event as sent over the network, without the object's managed fields."""
     event = msgspec.json.decode(block)
     event["object"]["metadata"]["managedFields"] = "..."
     return f"{len(block)} bytes: {msgspec.json.encode(event).decode()}"
@@ -170,9 +170,10 @@ PROBES: Final = (
 
 class _PatientRecorder:
     """
-    Ends the first sync only when the caches have what it wrote, and the handlers have queued the Foo again.
+    Delays the end of the first sync until the caches have its writes, and the handlers have queued the Foo
+    again.
 
-    State: synced counts the Events, one for each sync that succeeds.
+    State: synced, the number of Events, of which each successful sync reports one.
     """
 
     def __init__(self, echoed: Callable[[], bool]) -> None:
@@ -180,7 +181,7 @@ class _PatientRecorder:
         self.synced = 0
 
     def event(self, *_report: Any, **_options: Any) -> None:
-        """Wait, but only the first time. Threads: runs on the worker's thread."""
+        """Count an Event, and wait at the first one. Threads: runs on the worker's thread."""
         if not self.synced:
             _until(self._echoed)
         self.synced += 1
@@ -189,14 +190,14 @@ class _PatientRecorder:
 def _until(holds: Callable[[], bool]) -> None:
     pause, tries = threading.Event(), int(PATIENCE_SECONDS / 0.002)
     if not any(holds() or pause.wait(0.002) for _ in range(tries)):
-        raise TimeoutError(f"the example's run has stood still for {PATIENCE_SECONDS:g} s")
+        raise TimeoutError(f"the example's run has made no progress for {PATIENCE_SECONDS:g} s")
 
 
 class Run:
     """
-    A sandbox and the Foo controller on it, from `begin` to the end of `running`.
+    The Foo controller on a sandbox, which runs in the context of `running`.
 
-    Threads: the caller's; the threads of the informers and the controller are traced.
+    Threads: runs on the caller's thread; the threads of the informers and the controller are traced.
     """
 
     def __init__(self, url: str) -> None:
@@ -224,7 +225,7 @@ class Run:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Run the informers and one worker, with filled caches, for as long as the context lasts."""
+        """Return a context in which the informers and one worker run, with filled caches."""
         controller = threading.Thread(target=self.controller.run, args=(1, self._stop))
         try:
             self._factory.start(self._stop)
@@ -239,12 +240,12 @@ class Run:
             self.transport.close()
 
     def create(self) -> None:
-        """Create the example, and wait until the controller has nothing to do."""
+        """Create the example Foo, and wait until the controller is idle."""
         self.foos.create(self.example, namespace="default")
         _until(lambda: self._recorder.synced >= 2 and self._is_idle())  # noqa: PLR2004 - and the echo
 
     def scale(self, replicas: int) -> None:
-        """Change the example, and wait until its Deployment follows."""
+        """Change the example's replicas, and wait until its Deployment has the same number."""
         self.foos.patch(self.example.metadata.name, {"spec": {"replicas": replicas}}, namespace="default")
         _until(lambda: self._deployment_replicas() == replicas and self._is_idle())
 
@@ -252,7 +253,7 @@ class Run:
         return next((deployment.spec.replicas for deployment in self._deployments.indexer.list()), None)
 
     def _echoed(self) -> bool:
-        """Whether the caches have the Deployment and the Foo's status, and the Foo waits for done()."""
+        """Return whether the caches have the Deployment and the Foo's status, and the Foo is queued again."""
         has_status = any(
             foo.status.available_replicas is not None for foo in self._foo_informer.indexer.list()
         )
@@ -264,9 +265,9 @@ class Run:
 
 def sightings() -> list[Sighting]:
     """
-    Run the example. Returns: what its steps saw, sorted by step.
+    Run the example. Returns: the sightings, which are the values that the steps handled, sorted by step.
 
-    Blocks: for about a second. Raises: TimeoutError.
+    Blocks: for about a second. Raises: TimeoutError if the run makes no progress.
     """
     clock = SettableClock(START, frozen=True)
     with Sandbox(token="", clock=clock, seed=1, controllers=()) as sandbox, noted_locks():
@@ -282,7 +283,7 @@ def sightings() -> list[Sighting]:
 
 
 def mute() -> None:
-    """Keep the controller's log out of a tool's output."""
+    """Disable the controller's log, which would mix with a tool's output."""
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
 
 

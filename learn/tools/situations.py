@@ -1,8 +1,8 @@
 """
 Takes pictures of the live page in fifteen situations, as sheets for docs/live: `python -m tools.situations`.
 
-There is one sheet for each window width, light and dark, with three of the director's scenes and twelve marks
-of the recordings. It opens the repository's page, from its folder.
+For each window width, it writes a light and a dark sheet, with three of the director's scenes and twelve
+marks of the recordings. It opens the page in the repository as a file.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ SITUATIONS: Final = (
 )
 COLUMNS: Final = 5
 WINDOWS: Final = ((1280, 900, 0.4), (768, 1000, 0.5), (390, 844, 0.7))
-"""Width and height in pixels, and how much smaller a sheet shows them."""
+"""A window's width and height in pixels, and the factor by which a sheet shrinks its picture."""
 _SETTLED_MILLISECONDS: Final = 900
 _FEW_COLOURS: Final[dict[str, Any]] = {"method": Image.Quantize.FASTOCTREE, "dither": Image.Dither.NONE}
 
 
 def sheet(pictures: list[Image.Image], scale: float) -> Image.Image:
-    """Pictures of one size, side by side and in rows."""
+    """Return a sheet with pictures of one size, in rows."""
     width, height = (round(side * scale) for side in pictures[0].size)
     rows = -(-len(pictures) // COLUMNS)
     made = Image.new("RGB", (COLUMNS * width, rows * height))

@@ -1,16 +1,16 @@
 """
-Fills learn/docs/walkthrough.md with pieces of the source, and with what a running controller saw.
+Fills learn/docs/walkthrough.md with pieces of the source, and with values from a running controller.
 
     python -m tools.snippets
 
-A piece of the source follows a comment that names a file, an object in it and, if not all of the object is
-wanted, the first and the last line:
+A piece of the source follows a comment that names a file, an object in it and, for a part of the object, the
+first and the last line:
 
     <!-- snippet: workqueue/queue.py Queue._take_locked | # (8) get key | return item -->
 
-The two lines are the first that contain these words outside the object's docstring. A value follows a
-comment that names a step, `<!-- seen: 8 -->`; see example_foo.py. This tool writes the text below such a
-comment, which is a link and a block of code.
+Each of the two is the first line outside the object's docstring that contains these words. A value follows a
+comment that names a step, `<!-- seen: 8 -->`; see example_foo.py. This tool writes the link and the block of
+code below each of these comments.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ _Definition = ast.FunctionDef | ast.ClassDef
 
 
 class SnippetError(Exception):
-    """A comment on the page names a part that is not in the source."""
+    """A comment on the page names a part that does not exist."""
 
 
 class Snippet(NamedTuple):
-    """Lines of a file, from line (counted from 1) on."""
+    """Consecutive lines of a file. line: the number of the first, from 1."""
 
     path: str
     line: int
     lines: list[str]
 
     def block(self) -> str:
-        """The link and the code, as the page has them."""
+        """Return the link and the code, as Markdown for the page."""
         text = textwrap.dedent("\n".join(self.lines))
         link = f"[`{self.path}`](../../{self.path}#L{self.line})"
         return f"{link}\n```python\n{text}\n```\n"
@@ -56,17 +56,17 @@ class Snippet(NamedTuple):
 
 def snippet(spec: str) -> Snippet:
     """
-    Cut a piece out of the source.
+    Return a piece of the source.
 
     Args: spec: `path object`, or `path object | first | last`.
-    Raises: SnippetError.
+    Raises: SnippetError if the file, the object or a line does not exist.
     """
     where, *ends = (part.strip() for part in spec.split(" | "))
     path, _, name = where.partition(" ")
     try:
         source = (ROOT / path).read_text(encoding="utf-8")
     except OSError as error:
-        raise SnippetError(f"{spec}: there is no {path}") from error
+        raise SnippetError(f"{spec}: {path} cannot be read") from error
     node = _find(ast.parse(source), name.split("."), spec)
     lines = source.splitlines()
     numbers = _numbers(node)
@@ -74,7 +74,7 @@ def snippet(spec: str) -> Snippet:
         numbers = _between(numbers, lines, ends, spec)
     cut = [lines[number - 1] for number in numbers]
     if textwrap.dedent("\n".join(cut)).startswith(" "):
-        raise SnippetError(f"{spec}: the first line is indented deeper than a later one")
+        raise SnippetError(f"{spec}: the first line is indented more than a later line")
     return Snippet(path, numbers[0], cut)
 
 
@@ -87,14 +87,14 @@ def _find(tree: ast.AST, names: list[str], spec: str) -> _Definition:
             if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == name
         ]
         if not matches:
-            raise SnippetError(f"{spec}: there is no {name}")
+            raise SnippetError(f"{spec}: {name} does not exist")
         found = matches[0]
     assert isinstance(found, ast.FunctionDef | ast.ClassDef)
     return found
 
 
 def _numbers(node: _Definition) -> list[int]:
-    """The lines of an object without those of its docstring."""
+    """Return the numbers of an object's lines, without its docstring."""
     assert node.end_lineno is not None
     numbers = list(range(node.lineno, node.end_lineno + 1))
     if ast.get_docstring(node) is None:
@@ -105,7 +105,7 @@ def _numbers(node: _Definition) -> list[int]:
 
 
 def _between(numbers: list[int], lines: list[str], ends: Sequence[str], spec: str) -> list[int]:
-    """The lines from the first with the first end's words to the next (or the same) with the last end's."""
+    """Return the lines from the first with `ends[0]` to the first with `ends[-1]` from there on."""
     first = _position(numbers, lines, 0, ends[0], spec)
     last = _position(numbers, lines, first, ends[-1], spec)
     return numbers[first : last + 1]
@@ -115,14 +115,14 @@ def _position(numbers: list[int], lines: list[str], start: int, words: str, spec
     for position in range(start, len(numbers)):
         if words in lines[numbers[position] - 1]:
             return position
-    raise SnippetError(f"{spec}: no line with {words!r}")
+    raise SnippetError(f"{spec}: no line contains {words!r}")
 
 
 def seen(step: int, seen_by_steps: Sequence[Sighting]) -> str:
     """
-    The block of a step: thread and locks, and for each sighting the values that come in and go out.
+    Return a step's block, with its thread and locks, and each sighting's incoming and outgoing values.
 
-    Raises: SnippetError for a step without a sighting.
+    Raises: SnippetError if the step has no sighting.
     """
     found = [sighting for sighting in seen_by_steps if sighting.step == step]
     if not found:
@@ -136,7 +136,7 @@ def seen(step: int, seen_by_steps: Sequence[Sighting]) -> str:
 
 
 def _row(label: str, value: str) -> str:
-    """A label and its value, broken after commas and spaces."""
+    """Return a row with a label and its value, which is wrapped after commas and spaces."""
     lines = [""]
     for piece in re.split(r"(?<=[, ])", value):
         if lines[-1] and len(lines[-1]) + len(piece) > _WIDTH:
@@ -147,9 +147,9 @@ def _row(label: str, value: str) -> str:
 
 def filled(page: str, seen_by_steps: Sequence[Sighting]) -> str:
     """
-    The page with every block taken from the source and the run.
+    Return the page with all blocks updated from the source and the run.
 
-    Raises: SnippetError.
+    Raises: SnippetError if a comment names a part that does not exist.
     """
 
     def fill(match: re.Match[str]) -> str:

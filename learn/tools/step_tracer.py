@@ -1,8 +1,8 @@
 """
-Looks at a running controller: which thread reaches a step, and which locks and values it holds there.
+Traces a running controller, and records which thread reaches a step, with its locks and local values.
 
-A *probe* names the values to note; a *sighting* holds the values noted. The threads that `Tracer.spawn`
-starts are traced line by line, so nothing in the controller has to know about it.
+A *probe* names the values to record, and a *sighting* contains the recorded values. The threads that
+`Tracer.spawn` starts are traced line by line, so the controller needs no extra code.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Locals = dict[str, Any]
 
 
 class Sighting(NamedTuple):
-    """A thread at a step: the values that come in and go out; locks from the outermost to the innermost."""
+    """A thread at a step. arrives, leaves: its incoming and outgoing values; locks: the outermost first."""
 
     step: int
     thread: str
@@ -34,12 +34,12 @@ class Sighting(NamedTuple):
 
 class Probe(NamedTuple):
     """
-    What to note at a step.
+    The values to record at a step.
 
-    function is the qualified name of a function. The probe looks at it where the step's comment is, or at its
-    beginning if the comment is elsewhere. arrives reads the local variables there. leaves reads the local
-    variables at the end, and the returned value. times = how often to look, counted over all the step's
-    probes.
+    function: the qualified name of a function, which is probed at the line of the step's comment, or at its
+    beginning if the comment is elsewhere. arrives: reads the local variables at that line. leaves: reads the
+    local variables at the function's end, and the returned value. times: how many sightings of the step to
+    record at most, over all its probes.
     """
 
     step: int
@@ -50,7 +50,7 @@ class Probe(NamedTuple):
 
 
 class _NotedLock:
-    """Implements handloop.seams.locks.Lock, and notes which locks each thread holds."""
+    """Implements handloop.seams.locks.Lock, and records which locks each thread holds."""
 
     _held = threading.local()
 
@@ -60,19 +60,19 @@ class _NotedLock:
 
     @classmethod
     def held(cls) -> list[str]:
-        """The locks of the calling thread, outermost first."""
+        """Return the names of the locks that the calling thread holds, outermost first."""
         names: list[str] = cls._held.__dict__.setdefault("names", [])
         return names
 
     def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:  # noqa: FBT001, FBT002 - threading's
-        """Take the lock."""
+        """Acquire the lock."""
         taken = self._lock.acquire(blocking, timeout)
         if taken:
             self.held().append(self._text)
         return taken
 
     def release(self) -> None:
-        """Give the lock back."""
+        """Release the lock."""
         self.held().remove(self._text)
         self._lock.release()
 
@@ -85,9 +85,9 @@ class _NotedLock:
 
 class Tracer:
     """
-    Notes sightings in the threads that spawn starts, once it is armed.
+    Records sightings in the threads that spawn() starts, after `armed` has been set.
 
-    State: sightings, in the order in which the steps ended. Threads: lists are only appended to.
+    State: sightings, in the order in which the steps ended. Threads: any; lists are only appended to.
     """
 
     def __init__(self, probes: Iterable[Probe]) -> None:
@@ -114,12 +114,12 @@ class Tracer:
         return self._follow([(probe, self._line_of(probe, frame.f_code)) for probe in probes])
 
     def _follow(self, probes: list[tuple[Probe, int]]) -> Callable[..., Any]:
-        """A trace function for one call."""
+        """Return a trace function for one call of a probed function."""
         begun: list[tuple[Probe, tuple[str, ...], str]] = []
 
         def trace(frame: FrameType, event: str, arg: object) -> Callable[..., Any]:
             if event == "line":
-                # each once in a call, even if the line is in a loop
+                # Record each probe once per call, even if the line is in a loop.
                 here = [pair for pair in probes if pair[1] == frame.f_lineno and self._is_wanted(pair[0])]
                 for pair in here:
                     probes.remove(pair)
@@ -137,7 +137,7 @@ class Tracer:
         return self.armed and sum(seen.step == probe.step for seen in self.sightings) < probe.times
 
     def _line_of(self, probe: Probe, code: CodeType) -> int:
-        """The line of the step if it is in this code, otherwise the first line."""
+        """Return the line of the step if it is in this code, otherwise the first line of the code."""
         lines = sorted({line for _, _, line in code.co_lines() if line is not None} - {code.co_firstlineno})
         path, step_line = self._places[probe.step]
         inside = Path(code.co_filename).resolve() == path and lines[0] <= step_line <= lines[-1]
@@ -146,7 +146,7 @@ class Tracer:
 
 @contextmanager
 def noted_locks() -> Iterator[None]:
-    """Make every new lock one whose holder is known, for as long as the context lasts."""
+    """Return a context in which every new lock records its holder."""
     before = set_lock_factory(_NotedLock)
     try:
         yield

@@ -1,8 +1,10 @@
 """
-The soak: `make soak SOAK=30m`, or `python -m soak --seconds=30m`.
+Runs a soak test: `make soak SOAK=30m`, or `python -m soak --seconds=30m`.
 
-It leaves the server's log, the processes' logs and its own record in build/soak, and writes docs/soak.md.
-Exit codes: 0; 1 = something does not hold.
+It writes the server's log, the processes' logs and its own record to build/soak, and the results to
+docs/soak.md.
+
+Exit codes: 0 = all invariants hold; 1 = an invariant is violated.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ _RECORD: Final = "record.json"
 
 
 def main() -> int:
-    """Do what the command line says; returns the exit code."""
+    """Run and judge a soak, or judge an earlier one. Returns: the exit code."""
     given = _parser().parse_args()
     folder: Path = given.folder.resolve()
     if not given.again:
@@ -53,17 +55,17 @@ def main() -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="soak")
     parser.add_argument(
-        "--seconds", type=duration, default="30m", help="how long users and faults are at work (30m)"
+        "--seconds", type=duration, default="30m", help="how long users and faults are active (30m)"
     )
-    parser.add_argument("--seed", type=int, default=1, help="of their plan (1)")
+    parser.add_argument("--seed", type=int, default=1, help="the seed of the plan of changes and faults (1)")
     parser.add_argument(
         "--controlplane", type=Path, default=ROOT / "../shared/controlplane", help="folder of up and down"
     )
     parser.add_argument(
-        "--folder", type=Path, default=ROOT / "build/soak", help="for logs; it is emptied first"
+        "--folder", type=Path, default=ROOT / "build/soak", help="for logs; emptied at the beginning"
     )
     parser.add_argument("--page", type=Path, default=ROOT / "docs", help="folder of the page")
-    parser.add_argument("--again", action="store_true", help="judge the run that is in the folder")
+    parser.add_argument("--again", action="store_true", help="judge the earlier run in the folder")
     return parser
 
 

@@ -1,4 +1,4 @@
-"""The way of one replica to its server, on which connections break and answers change as a plan says."""
+"""A proxy between one replica and its server, which breaks connections and changes answers as planned."""
 
 from __future__ import annotations
 
@@ -27,11 +27,12 @@ _LINGER_0: Final = struct.pack("ii", 1, 0)
 
 class FaultProxy(RecordingProxy):
     """
-    Hands requests on, signed with `agent`, until a fault strikes them.
+    Forwards requests, with `agent` added to their User-Agent, unless a fault strikes them.
 
-    State, under _lock: _until, when those that last end; _left, how many requests the others still strike;
-    connections and watches, the open ones; silences, how long the replica endured each watch that had fallen
-    silent. Threads: one per connection, and the plan's.
+    State, under _lock: _until, the end of each fault that lasts for a time; _left, how many requests each
+    other fault still strikes; connections and watches, the open ones; silences, how many seconds the replica
+    waited before it closed each silent watch. Threads: one per connection; strike() runs on the plan's
+    thread.
     """
 
     def __init__(self, number: int, transport: Transport, seed: int) -> None:
@@ -45,10 +46,10 @@ class FaultProxy(RecordingProxy):
         super().__init__(f"replica-{number}", transport, handler=StruckHandler)
 
     def note(self, *_: object) -> None:
-        """The server's own log tells more."""
+        """Do nothing, because the server's own log contains more."""
 
     def strike(self, fault: Fault) -> None:
-        """Do what a fault says, or get ready for the requests that it is about."""
+        """Apply a fault to the open connections and watches, or prepare it for the requests that follow."""
         with self._lock:
             if fault.seconds:
                 self._until[fault.what] = time.monotonic() + fault.seconds
@@ -61,7 +62,7 @@ class FaultProxy(RecordingProxy):
             watch.strike(fault.what)
 
     def struck(self, method: str, *, is_watch: bool) -> str:
-        """What strikes a request, "" = nothing."""
+        """Return the fault that strikes a request, or ""."""
         with self._lock:
             lasting = [what for what, until in self._until.items() if until > time.monotonic()]
             if lasting:
@@ -73,32 +74,32 @@ class FaultProxy(RecordingProxy):
             return what
 
     def delay(self) -> float:
-        """How long a slow request waits, in seconds."""
+        """Return how many seconds a slow request waits."""
         with self._lock:
             return self._chance.uniform(0.05, 1.0)
 
     def go_dark(self) -> None:
-        """Refuse every connection, as if no server was there."""
+        """Refuse every connection, as if the server did not run."""
         self._server.shutdown()
         self._thread.join()
         self._server.socket.close()
         self._server.socket = socket.socket()
-        self._server.server_bind()  # the port stays ours; nobody listens
+        self._server.server_bind()  # reserve the port without listening
         self.strike(_RESET)
 
     def serve_again(self) -> None:
-        """End the darkness."""
+        """Accept connections again after go_dark()."""
         self._server.server_activate()
         self._serve()
 
     def close(self) -> None:
-        """Break off what is open, and serve no more."""
+        """Reset the open connections, and stop serving."""
         self.strike(_RESET)
         super().close()
 
 
 class StruckHandler(ProxyHandler):
-    """One connection."""
+    """Handles one connection of a FaultProxy."""
 
     proxy: FaultProxy
     timeout = 60.0
@@ -147,7 +148,7 @@ class StruckHandler(ProxyHandler):
         self.wfile.write(body)
 
     def _stream(self, path: str, query: dict[str, str], headers: dict[str, str]) -> None:
-        real, self.wfile = self.wfile, self  # so that nothing is written to a watch that is silent
+        real, self.wfile = self.wfile, self  # write() drops the events of a silent watch
         self._real = real
         with self.proxy._lock:
             self.proxy.watches.add(self)
@@ -159,15 +160,15 @@ class StruckHandler(ProxyHandler):
                 self.proxy.watches.discard(self)
 
     def write(self, block: bytes) -> None:
-        """As a file's."""
+        """Write to the watch, unless it is silent."""
         if not self._is_silent:
             self._real.write(block)
 
     def flush(self) -> None:
-        """As a file's."""
+        """Do nothing, like an unbuffered file."""
 
     def strike(self, what: str) -> None:
-        """Do to this watch what a fault says, if it is about watches. Threads: the plan's."""
+        """Apply a fault to this watch, if it is one for watches. Threads: runs on the plan's thread."""
         if what == "cut":
             with suppress(OSError):
                 self.connection.shutdown(socket.SHUT_RDWR)
@@ -180,7 +181,7 @@ class StruckHandler(ProxyHandler):
             threading.Thread(target=self._endure, args=(time.monotonic(),), name="silence").start()
 
     def _endure(self, since: float) -> None:
-        """Wait until the replica gives the silent watch up."""
+        """Wait until the replica closes the silent watch, and record how long it took."""
         with suppress(OSError, ValueError):
             while not self.server.over.is_set() and not self.ended.is_set():
                 if select.select([self.connection], [], [], 0.5)[0]:

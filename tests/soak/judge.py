@@ -1,4 +1,4 @@
-"""What must hold of a soak, and what its record and the server's log say about it."""
+"""Judges a soak: checks each invariant against the soak's record and the server's log."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ GRACE_SECONDS: Final = 30.0
 CONVERGENCE_SECONDS: Final = 120.0
 OUTAGE_REQUESTS: Final = 4.0
 _MARGIN_SECONDS: Final = 3.0
-"""What a busy machine adds to a time that was promised."""
+"""How much longer than guaranteed a reaction can take, because the machine is busy."""
 _STRAY_CREATES: Final = 5
 _MORE_MIB, _MORE_THREADS, _MORE_HANDLES = 6, 2, 6
 _CREATED: Final = 201
@@ -30,7 +30,7 @@ _SETTLED_VERSIONS: Final = 60.0
 
 
 class Finding(NamedTuple):
-    """An invariant: its id in words, what was measured, and what is wrong, [] = it holds."""
+    """The result for one invariant. figure: the measurement, as text; wrong: the violations, if any."""
 
     invariant: str
     figure: str
@@ -38,7 +38,7 @@ class Finding(NamedTuple):
 
 
 class Evidence:
-    """The record and the log, with what several judges need of them."""
+    """A soak's record and log, with the lists of writes that several judges use."""
 
     def __init__(self, record: Record, entries: Sequence[Entry]) -> None:
         self.record = record
@@ -54,7 +54,7 @@ class Evidence:
         self.taken = [one for one in self.work if one.code < _REFUSED]
 
     def versions(self, *resources: str) -> Iterator[list[Entry]]:
-        """The stored versions of each object of some plurals, in their order."""
+        """Yield, for each object of some resources, its stored versions in order."""
         found = defaultdict(list)
         for one in self.entries:
             if one.resource in resources and one.code < _REFUSED and one.version:
@@ -64,12 +64,12 @@ class Evidence:
 
 
 def verdicts(evidence: Evidence) -> list[Finding]:
-    """All of them, in the order of their ids."""
+    """Return the findings for all invariants, in the order of their numbers."""
     return [judge(evidence) for judge in JUDGES]
 
 
 def caches_are_as_the_server(evidence: Evidence) -> Finding:
-    """Invariant 1: as many objects as the server, once it is quiet."""
+    """Invariant 1: when all is quiet, the caches have as many objects as the server."""
     record = evidence.record
     wrong = [
         f"{who} has {count} {plural}, the server {found[plural]}"
@@ -89,9 +89,10 @@ def caches_are_as_the_server(evidence: Evidence) -> Finding:
 
 def one_worker_has_a_name(evidence: Evidence) -> Finding:
     """
-    Invariant 2, as the server sees it: a process has one write at a time for a name.
+    Invariant 2, judged by the server's log: a process sends one write at a time for a name.
 
-    If its connection breaks, it may try again before the server is done with the first write.
+    An exception is a broken connection, after which the process can retry while the server still executes the
+    first write.
     """
     last: dict[tuple[str, str], Entry] = {}
     wrong, excused = [], 0
@@ -111,7 +112,7 @@ def one_worker_has_a_name(evidence: Evidence) -> Finding:
 
 
 def it_converges(evidence: Evidence) -> Finding:
-    """Invariant 3, and the promise of it all."""
+    """Invariant 3: all objects reach their final state, soon after the last fault."""
     record = evidence.record
     seconds = record.settled - record.ended
     wrong = record.unsettled + record.refused
@@ -125,13 +126,13 @@ def it_converges(evidence: Evidence) -> Finding:
 
 
 def foreign_fields_live(evidence: Evidence) -> Finding:
-    """Invariant 4: what others wrote into children stays, the replicas of an autoscaler included."""
+    """Invariant 4: fields that others wrote into children survive, including an autoscaler's replicas."""
     wrong, checked = [], 0
     scaled = {name: _scaled(versions) for name, versions in _by_name(evidence, "myapps").items()}
     for versions in evidence.versions(
         "deployments", "deployments/scale", "services", "horizontalpodautoscalers"
     ):
-        label, replicas, uid = "", None, ""  # replicas as others left them
+        label, replicas, uid = "", None, ""  # replicas: the number that others set last
         for one in versions:
             metadata, spec = one.response_object.metadata, one.response_object.spec
             if one.resource != "deployments/scale":
@@ -164,7 +165,7 @@ def _scaled(versions: Sequence[Entry]) -> list[tuple[float, bool]]:
 
 
 def _all_scaled(history: Sequence[tuple[float, bool]], one: Entry) -> bool:
-    """Whether an autoscaler had the replicas at a write, and for longer than a cache lags behind."""
+    """Return whether autoscaling was on at a write, and already on for longer than a cache can lag."""
     since = one.began - SILENCE_SECONDS - _SETTLED_VERSIONS
     before = [is_scaled for at, is_scaled in history if at <= since][-1:]
     return bool(before) and all(
@@ -173,7 +174,7 @@ def _all_scaled(history: Sequence[tuple[float, bool]], one: Entry) -> bool:
 
 
 def outages_are_endured_gently(evidence: Evidence) -> Finding:
-    """Invariant 6."""
+    """Invariant 6: during an outage, a process sends only a few requests per second."""
     rates = [asked / seconds for seconds, asked in evidence.record.outages]
     wrong = [f"{rate:.1f} requests a second" for rate in rates if rate > OUTAGE_REQUESTS]
     figure = f"{len(rates)} outages, at most {max(rates, default=0.0):.1f} requests per second and process"
@@ -184,7 +185,7 @@ def outages_are_endured_gently(evidence: Evidence) -> Finding:
 
 
 def it_does_not_grow(evidence: Evidence) -> Finding:
-    """Invariant 7, for the last process of each replica."""
+    """Invariant 7: in each replica's last process, memory, threads and handles hardly grow."""
     pairs = resources(evidence).items()
     wrong = [
         f"{agent}: {begin.memory:.1f} MiB became {end.memory:.1f}, threads, handles {begin[1:3]} {end[1:3]}"
@@ -200,7 +201,7 @@ def it_does_not_grow(evidence: Evidence) -> Finding:
 
 
 def the_lease_is_held(evidence: Evidence) -> Finding:
-    """Invariant 8."""
+    """Invariant 8: only the holder of the lease writes."""
     wrong = [
         f"{one.agent} {one.verb} {one.resource} {one.name}: {why}"
         for one in evidence.taken
@@ -215,9 +216,9 @@ def the_lease_is_held(evidence: Evidence) -> Finding:
 
 def without_lease(leases: Sequence[Entry], write: Entry, *, seconds: float = LEASE_SECONDS) -> str:
     """
-    Why a process must not have written by the server's time, "" = it held the lease.
+    Return why a process did not hold the lease at a write, by the server's time, or "" if it did.
 
-    Args: leases are the writes to the lease, in their order; seconds, how long it lasts.
+    Args: leases: the writes to the lease, in order; seconds: the lease's duration.
     """
     before = [one for one in leases if one.began <= write.ended]
     own = [one for one in before if one.agent == write.agent]
@@ -232,10 +233,10 @@ def without_lease(leases: Sequence[Entry], write: Entry, *, seconds: float = LEA
 
 
 def it_stops_when_asked(evidence: Evidence) -> Finding:
-    """Invariant 9."""
+    """Invariant 9: after a SIGTERM, a process ends within the grace period."""
     wrong, took = [], []
     for life in evidence.record.lives:
-        if not life.asked_to_stop or life.code == -9:  # the plan killed it meanwhile
+        if not life.asked_to_stop or life.code == -9:  # the plan killed it after the SIGTERM
             continue
         seconds = life.ended - life.asked_to_stop
         took.append(seconds)
@@ -248,7 +249,7 @@ def it_stops_when_asked(evidence: Evidence) -> Finding:
 
 
 def others_take_over(evidence: Evidence) -> Finding:
-    """Invariant 10: the time between the last sign of a leader and the next one's first."""
+    """Invariant 10: after a leader's last write to the lease, the next leader soon acquires it."""
     gaps, wrong = [], []
     for former, after in pairwise(evidence.leases):
         if former.agent == after.agent:
@@ -273,7 +274,7 @@ def others_take_over(evidence: Evidence) -> Finding:
 
 
 def silence_is_noticed(evidence: Evidence) -> Finding:
-    """Invariant 10, of watches."""
+    """Invariant 10, for watches: a replica notices a silent watch in time."""
     silences = evidence.record.silences
     longest = max(silences, default=0.0)
     wrong = [f"after {longest:.0f} s"] if longest > SILENCE_SECONDS + _MARGIN_SECONDS else []
@@ -282,7 +283,7 @@ def silence_is_noticed(evidence: Evidence) -> Finding:
 
 
 def nothing_is_made_for_the_gone(evidence: Evidence) -> Finding:
-    """No storm: while a view is stale, few children are made for an owner that is deleted."""
+    """Even while a cache is stale, few children are created for a deleted owner."""
     gone: dict[str, float] = {}
     uids: dict[tuple[str, str], str] = {}
     for one in evidence.entries:
@@ -307,14 +308,14 @@ def nothing_is_made_for_the_gone(evidence: Evidence) -> Finding:
 
 
 def foreign_objects_are_left_alone(evidence: Evidence) -> Finding:
-    """Nothing is written to a Deployment of somebody else's."""
+    """The program does not write to a Deployment that belongs to somebody else."""
     found = [one for one in evidence.taken if one.resource.startswith("deployments") and one.name in FOREIGN]
     wrong = [f"{one.agent} {one.verb} {one.name}" for one in found]
     return Finding("an object that belongs to somebody else is not written", f"{len(found)} writes", wrong)
 
 
 def it_is_quiet_in_the_end(evidence: Evidence) -> Finding:
-    """A settled program writes nothing but its lease."""
+    """After all objects have settled, the program writes only its lease."""
     record = evidence.record
     found = [
         one for one in evidence.work if record.settled + _MARGIN_SECONDS < one.began < record.quiet_until
@@ -328,7 +329,7 @@ def it_is_quiet_in_the_end(evidence: Evidence) -> Finding:
 
 
 def processes_end_for_a_reason(evidence: Evidence) -> Finding:
-    """No traceback; the end of a process is the plan's, or that it has lost its lease."""
+    """A process ends only because of the plan or after losing its lease, and logs no traceback."""
     codes = Counter(life.code for life in evidence.record.lives)
     wrong = [
         f"{life.agent} ended with {life.code}"
@@ -359,7 +360,7 @@ JUDGES: Final[Sequence[Callable[[Evidence], Finding]]] = (
 
 
 class Figures(NamedTuple):
-    """What a process had at one time of its life: memory in MiB, threads, handles, requests in a minute."""
+    """A process's resources at one time: memory in MiB, threads, handles, and requests in the last minute."""
 
     memory: float
     threads: int
@@ -368,7 +369,7 @@ class Figures(NamedTuple):
 
 
 def resources(evidence: Evidence) -> dict[str, tuple[Figures, Figures]]:
-    """Of the last process of each replica: when it had begun its work, and at the end of the changes."""
+    """Return the figures of each replica's last process, a minute after it began to work and at the end."""
     found = {}
     for number in REPLICAS:
         life = [life for life in evidence.record.lives if life.agent.startswith(f"soak/{number}.")][-1]
@@ -380,7 +381,7 @@ def resources(evidence: Evidence) -> dict[str, tuple[Figures, Figures]]:
 
 
 def _figures(evidence: Evidence, agent: str, until: float) -> Figures:
-    """Over the minute before a time."""
+    """Return a process's figures over the minute before a time."""
     samples = [
         one for one in evidence.record.samples if one.agent == agent and until - 60.0 < one.at <= until
     ]

@@ -1,4 +1,4 @@
-"""The page about a soak: its figures in tables, and a drawing of the memory."""
+"""Renders the page about a soak, with figures in tables, and a drawing of the memory."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def page(
     resources: Mapping[str, tuple[Figures, Figures]],
     requests: int,
 ) -> str:
-    """The page, in Markdown."""
+    """Return the page, in Markdown."""
     struck = Counter(one.fault.what for one in record.faults)
     return _TEMPLATE.read_text(encoding="utf-8").format(
         minutes=(record.ended - record.began) / 60,
@@ -58,7 +58,7 @@ def _row(record: Record, agent: str, begin: Figures, end: Figures) -> str:
 
 
 def drawing(record: Record) -> str:
-    """The memory of each replica over time, in SVG."""
+    """Return an SVG drawing of each replica's memory over time."""
     top = _STEP_MIB * (int(max(sample.memory for sample in record.samples)) // _STEP_MIB + 1)
     length = max(sample.at for sample in record.samples) - record.began
 

@@ -1,4 +1,4 @@
-"""What happens in a soak, and when: a function of its seed."""
+"""Plans the faults and changes of a soak, with their times, from its seed."""
 
 from __future__ import annotations
 
@@ -11,19 +11,23 @@ REPLICAS: Final = (1, 2, 3)
 FAULTS_A_SECOND: Final = 0.3
 CHANGES_A_SECOND: Final = 9.0
 ENDING: Final = 0.6
-"""In this part of the soak processes are ended. After it they live, so that their memory can be compared."""
+"""The share of the soak in which processes are ended. Later, they keep running, to compare their memory."""
 ENDS: Final = {"kill": 0, "term": 0, "stop": 18, "outage": 35}
-"""How long each lasts, in seconds: longer than a lease, where it is not 0."""
+"""The faults that end or stop a process, with their seconds. Those that last outlast a lease."""
 CONNECTIONS: Final = ("reset", "cut", "garbled", "silent", "expired", "broken", "slow")
 ANSWERS: Final = ("lost", "never-sent", "409", "410", "429", "500", "503", "504")
 FOOS: Final = tuple(f"foo-{number}" for number in range(20))
 APPS: Final = tuple(f"app-{number}" for number in range(12))
 FOREIGN: Final = FOOS[:3]
-"""Somebody else has a Deployment of these names."""
+"""Names for which somebody else has already created a Deployment."""
 
 
 class Fault(Struct, frozen=True):
-    """At so many seconds something happens to a replica: for so long, or to so many requests."""
+    """
+    A fault that strikes a replica. at: seconds since the beginning.
+
+    seconds: how long it lasts; count: how many requests it strikes.
+    """
 
     at: float
     replica: int
@@ -33,7 +37,11 @@ class Fault(Struct, frozen=True):
 
 
 class Change(Struct, frozen=True):
-    """At so many seconds a user does something about an object of a name; number is a choice of many."""
+    """
+    A user's change of the object with a name. at: seconds since the beginning.
+
+    number: a random number, from which the new value is derived.
+    """
 
     at: float
     what: str
@@ -42,7 +50,7 @@ class Change(Struct, frozen=True):
 
 
 def faults(seed: int, seconds: float) -> list[Fault]:
-    """The faults of a soak, in their order; the first comes when the replicas are at work."""
+    """Return a soak's faults, by time. The first one strikes when the replicas have begun to work."""
     chance = Random(seed)
     moments = sorted(chance.uniform(0.03, 1.0) * seconds for _ in range(round(FAULTS_A_SECOND * seconds)))
     return [_fault(at, chance, ends=at < ENDING * seconds) for at in moments]
@@ -64,7 +72,7 @@ _OF_CHILDREN: Final = ("label", "label", "label", "scale", "scale", "delete-chil
 
 
 def changes(seed: int, seconds: float) -> list[Change]:
-    """What users do: all are created, then changed, deleted and created again, and their children edited."""
+    """Return the changes, in which users create, change, delete and recreate objects, and edit children."""
     chance = Random(seed)
     there: set[str] = set()
     found = []

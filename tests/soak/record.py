@@ -1,4 +1,4 @@
-"""What a soak keeps of its run, beside the server's log: enough to judge it. Times are time.time()."""
+"""The record of a soak, from which it is judged together with the server's log. Times are time.time()."""
 
 from __future__ import annotations
 
@@ -8,7 +8,11 @@ from soak.plan import Fault
 
 
 class Life(Struct):
-    """One process of a replica: its name in the server's log, its end, and when it was asked to stop."""
+    """
+    One process of a replica. agent: its name in the server's log.
+
+    code: its exit code; asked_to_stop: when it received a SIGTERM, or 0.
+    """
 
     agent: str
     began: float
@@ -19,7 +23,7 @@ class Life(Struct):
 
 
 class Sample(Struct):
-    """What a process has of its machine: memory in MiB, threads, handles."""
+    """A process's resources at one time: memory in MiB, threads, handles."""
 
     at: float
     agent: str
@@ -29,7 +33,7 @@ class Sample(Struct):
 
 
 class Struck(Struct):
-    """A fault, and when it came."""
+    """A fault that struck a process, and the time."""
 
     at: float
     fault: Fault
@@ -38,12 +42,15 @@ class Struck(Struct):
 
 class Record(Struct):
     """
-    Times: began, when the replicas started; ended, when the last fault and change had come; settled, when all
-    was as it should be; quiet_until, after that nothing was done.
+    The record of a whole soak.
 
-    unsettled = what was not as it should be; refused = what the server did not take from users; changes, by
-    what they did; cached, how many objects each replica and the server have while it is quiet; kept, the same
-    when all is deleted; outages: (seconds, requests that failed meanwhile); silences, in seconds.
+    Times: began, when the replicas started; ended, after the last fault and change; settled, when all objects
+    were in their final state; quiet_until, the end of the time without changes that followed.
+
+    Others: unsettled, the objects that were not in their final state; refused, the users' changes that the
+    server refused; changes, the number of changes by sort; cached, how many objects each replica and the
+    server have in the quiet time; kept, how many they have after all were deleted; outages, (seconds, failed
+    requests) of each; silences, the seconds before each silent watch was closed.
     """
 
     seed: int

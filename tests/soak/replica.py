@@ -1,4 +1,4 @@
-"""A replica of the program: its processes, one after the other, and the faults that meet them."""
+"""A replica of the program, which runs one process after the other, and the faults that strike them."""
 
 from __future__ import annotations
 
@@ -24,16 +24,17 @@ _CACHED: Final = re.compile(r'^informer_cached_objects\{name="([a-z]+)[^}]*\} (\
 
 class Replica:
     """
-    Starts a process, and another one whenever it ends, as a kubelet does.
+    Starts a process, and starts another one whenever the process ends, as a kubelet does.
 
-    State: program, the present process, and life, what is recorded of it; _is_dark, that it has
-    no server. Threads: one of ours watches over it; the plan's strikes.
+    State: program, the current process; life, its record; _is_dark, whether the process cannot reach the
+    server.
+    Threads: a thread of the replica waits for the process's end; strike() runs on the plan's thread.
     """
 
     def __init__(
         self, number: int, folder: Path, transport: Transport, record: Record, *arguments: str
     ) -> None:
-        """Args: arguments are those of the program, beside the ways to it and from it."""
+        """Args: arguments: the program's arguments, without those for the kubeconfig and the ports."""
         self.proxy = FaultProxy(number, transport, record.seed + number)
         self._record = record
         self._number = number
@@ -56,7 +57,7 @@ class Replica:
         self._watcher.start()
 
     def strike(self, fault: Fault) -> None:
-        """Let a fault meet the present process. Blocks: no longer than that takes to begin."""
+        """Strike the current process with a fault. Blocks: until the fault has begun."""
         program, life = self.program, self.life
         self._record.faults.append(Struck(time.time(), fault, life.agent))
         if fault.what == "kill":
@@ -75,7 +76,7 @@ class Replica:
             self.proxy.strike(fault)
 
     def sample(self) -> Sample | None:
-        """What the process has now, None = it is just ending."""
+        """Return the process's current resources, or None if the process is ending."""
         pid = self.program.process.pid
         with suppress(OSError, TypeError):
             status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
@@ -88,7 +89,7 @@ class Replica:
         return None
 
     def cached(self) -> dict[str, int]:
-        """How many objects are in its caches, by plural."""
+        """Return how many objects the process's caches contain, by plural."""
         page = self.program.page("metrics", "/metrics")[1]
         return {plural: int(float(count)) for plural, count in _CACHED.findall(page)}
 
@@ -101,7 +102,7 @@ class Replica:
         self.proxy.close()
 
     def _go_dark(self, seconds: float) -> None:
-        """Be without a server for so long; record how often a process asks that lives through it."""
+        """Make the server unreachable for a while. If the process survives, record its failed requests."""
         agent, failed = self.life.agent, self._failed_requests()
         self.proxy.go_dark()
         time.sleep(seconds)
@@ -111,7 +112,7 @@ class Replica:
         self._is_dark = False
 
     def _failed_requests(self) -> int:
-        with suppress(OSError, AssertionError):  # it may be ending, or stopped
+        with suppress(OSError, AssertionError):  # the process can be ending or stopped
             page = self.program.page("metrics", "/metrics")[1]
             return sum(int(float(count)) for count in _FAILED.findall(page))
         return 0

@@ -1,4 +1,4 @@
-"""A soak: a control plane of its own, three replicas, users and faults, for as long as is wanted."""
+"""Runs a soak, with a separate control plane, three replicas, users and faults."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from support.servers.cluster import NAMESPACES, Cluster, RequestRefusedError, us
 NAMESPACE: Final = "soak"
 LOG: Final = "audit.log"
 QUIET_SECONDS: Final = 70.0
-"""Two resyncs."""
+"""The time of two resyncs."""
 _PATIENCE_SECONDS: Final = 300.0
 _SAMPLES_SECONDS: Final = 2.0
 
@@ -32,9 +32,10 @@ _SAMPLES_SECONDS: Final = 2.0
 @contextmanager
 def control_plane(scripts: Path, folder: Path, *namespaces: str, **parts: str) -> Iterator[Path]:
     """
-    A control plane that keeps a log of namespaces in a folder. Yields: an administrator's kubeconfig.
+    Return a context with a control plane, which logs requests to some namespaces in a folder.
 
-    Args: parts, such as KCM="0", as the scripts take them from the environment.
+    Args: scripts: the folder of its scripts; parts: environment variables for these, such as KCM="0".
+    Yields: the path of an administrator's kubeconfig.
     """
     (folder / "audit-policy.yaml").write_text(policy(*namespaces), encoding="utf-8")
     (folder / LOG).unlink(missing_ok=True)
@@ -65,10 +66,11 @@ def _free_ports(count: int) -> list[int]:
 
 def soak(kubeconfig: Path, folder: Path, *, seconds: float, seed: int) -> Record:
     """
-    Let users and faults work for so many seconds, wait until all is settled and stays so, and delete all.
+    Play users and faults for some seconds, wait until all objects are in their final state and all is quiet,
+    and delete the objects.
 
-    Args: folder, an empty one, gets the logs of the processes.
-    Blocks: for some three minutes more. Raises: RequestRefusedError, if the server refuses the users.
+    Args: folder: an empty folder, for the processes' logs.
+    Blocks: for about three minutes more. Raises: RequestRefusedError if the server refuses a request.
     """
     cluster = Cluster(kubeconfig, NAMESPACE, seconds=_PATIENCE_SECONDS)
     cluster.create(NAMESPACES, {"metadata": {"name": NAMESPACE}})
@@ -93,7 +95,7 @@ def soak(kubeconfig: Path, folder: Path, *, seconds: float, seed: int) -> Record
         record.quiet_until = time.time()
         record.cached = _cached(replicas, users)
         users.delete_all()
-        over.wait(_SAMPLES_SECONDS)  # so that the watches tell
+        over.wait(_SAMPLES_SECONDS)  # until the watches have delivered the deletions
         record.kept = _cached(replicas, users)
     finally:
         over.set()
@@ -107,7 +109,7 @@ def soak(kubeconfig: Path, folder: Path, *, seconds: float, seed: int) -> Record
 
 
 def _play(record: Record, users: Users, replicas: Sequence[Replica]) -> None:
-    """Users change on a thread of their own; faults strike on this one."""
+    """Carry out the users' changes on another thread, and the faults on this one."""
     planned = faults(record.seed, record.seconds)
     changing = threading.Thread(target=_change, args=(record, users), name="users")
     changing.start()
@@ -130,7 +132,7 @@ def _change(record: Record, users: Users) -> None:
 
 
 def _settle(record: Record, users: Users) -> None:
-    """Look again and again, until all is as it should be or patience is over."""
+    """Wait until all objects are in their final state, for five minutes at most."""
     while record.settled < record.ended + _PATIENCE_SECONDS:
         record.unsettled, record.settled = users.unsettled(), time.time()
         if not record.unsettled:

@@ -1,4 +1,4 @@
-"""The server's own log of a soak: who asked what, when, and what was stored."""
+"""Reads the server's audit log of a soak, with each request's client, times and stored object."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _KEPT: Final = {
     "example.com": ["myapps"],
     "samplecontroller.k8s.io": ["foos"],
 }
-"""Of these the log has what each write stored."""
+"""The resources for which the log contains the object that each write stored."""
 _COUNTED: Final = {
     "": ["services", "events"],
     "apps": ["deployments"],
@@ -34,7 +34,7 @@ _AGENT: Final = re.compile(r"soak/\d+\.\d+")
 
 
 class Metadata(Struct, rename="camel"):
-    """As in the API, where the judge looks."""
+    """The fields of an object's metadata that the judge uses."""
 
     name: str = ""
     uid: str = ""
@@ -44,7 +44,7 @@ class Metadata(Struct, rename="camel"):
 
 
 class Spec(Struct, rename="camel"):
-    """The same, of several kinds."""
+    """The fields of several kinds' specs that the judge uses."""
 
     replicas: int | None = None
     holder_identity: str | None = None
@@ -52,7 +52,7 @@ class Spec(Struct, rename="camel"):
 
 
 class Stored(Struct):
-    """What a write stored."""
+    """The object that a write stored."""
 
     kind: str = ""
     metadata: Metadata = field(default_factory=Metadata)
@@ -71,7 +71,7 @@ class Answer(Struct):
 
 
 class Entry(Struct, rename="camel"):
-    """One request. agent "" = none of the replicas; began and ended as time.time()."""
+    """One request. agent: the replica's process, or "" for other clients; began, ended: as time.time()."""
 
     verb: str
     stage: str
@@ -87,32 +87,32 @@ class Entry(Struct, rename="camel"):
 
     @property
     def name(self) -> str:
-        """Of the object: a create names it in what it stores."""
+        """The name of the object. For a create, it is the stored object's."""
         return self.object_ref.name or self.response_object.metadata.name
 
     @property
     def resource(self) -> str:
-        """Its plural, with the subresource: `deployments/scale`."""
+        """The resource's plural, with the subresource, such as `deployments/scale`."""
         return "/".join(filter(None, (self.object_ref.resource, self.object_ref.subresource)))
 
     @property
     def code(self) -> int:
-        """Of the answer."""
+        """The status code of the answer."""
         return self.response_status.code
 
     @property
     def is_write(self) -> bool:
-        """Whether it changes, or would."""
+        """Whether the request writes, even if the server refuses it."""
         return self.verb in WRITES
 
     @property
     def version(self) -> int:
-        """The resource version that was stored, 0 = not in the log."""
+        """The resource version that the write stored, or 0 if it is not in the log."""
         return int(self.response_object.metadata.resource_version or 0)
 
 
 def policy(*namespaces: str) -> str:
-    """The audit policy of the server, for some namespaces."""
+    """Return the server's audit policy, for some namespaces."""
     rules = [
         {"level": "RequestResponse", "verbs": list(WRITES), "resources": _groups(_KEPT)},
         {"level": "Metadata", "resources": _groups(_COUNTED)},
@@ -133,7 +133,7 @@ def _groups(resources: dict[str, list[str]]) -> list[dict[str, Any]]:
 
 
 def read(path: Path) -> Iterator[Entry]:
-    """The entries, in the order in which they ended."""
+    """Yield the log's entries, in the order in which the requests ended."""
     decoder = msgspec.json.Decoder(Entry)
     with path.open("rb") as lines:
         for line in lines:

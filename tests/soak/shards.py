@@ -1,9 +1,11 @@
 """
-Replicas with shards on a real control plane, killed and suspended: `python -m soak.shards --seeds 200`.
+Kills and suspends replicas with shards on a real control plane: `python -m soak.shards --seeds 200`.
 
-A seed is a handful of changes by users and one or two faults: a replica is killed, suspended for less or more
-than a Lease lasts, or asked to stop. Another process follows it. The server's log is the judge.
-Exit codes: 0; 1 = something does not hold.
+Each seed plays a few changes by users, and one or two faults. A fault kills a replica's process, suspends it
+for less or more than a Lease lasts, or asks it to stop, and another process follows. At the end, the server's
+log is judged.
+
+Exit codes: 0 = all invariants hold; 1 = an invariant is violated.
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ SPACES: Final = tuple(f"soak-{number}" for number in range(12))
 FOOS: Final = tuple((space, f"foo-{number}") for space in SPACES for number in range(2))
 LEASE_SECONDS: Final = 4.0
 SERVED_SECONDS: Final = LEASE_SECONDS + 5.0
-"""How long after a change its name is served, whatever has happened to whoever had its slot."""
+"""The time in which a changed object must be reconciled, whatever happened to the holder of its slot."""
 _ARGUMENTS: Final = (
     "--controllers=foo",
     f"--shards={SLOTS}",
@@ -48,12 +50,12 @@ _CHANGES_SECONDS: Final = 4.0
 _PATIENCE_SECONDS: Final = 60.0
 _POLL_SECONDS: Final = 0.2
 _MARGIN_SECONDS: Final = 3.0
-"""What a busy machine adds to a time that was promised."""
+"""How much longer than guaranteed a reaction can take, because the machine is busy."""
 _REFUSED: Final = 300
 
 
 def main() -> int:
-    """Do what the command line says; returns the exit code."""
+    """Play the seeds, and judge the log. Returns: the exit code."""
     given = _parser().parse_args()
     folder: Path = given.folder.resolve()
     shutil.rmtree(folder, ignore_errors=True)
@@ -132,7 +134,7 @@ def _foos(space: str) -> str:
 
 
 def verdicts(record: Record, entries: Sequence[Entry]) -> Iterator[Finding]:
-    """What must hold, and what the server's log says about it."""
+    """Check each invariant against the server's log, and yield the findings."""
     yield _one_writer(entries)
     yield _served(entries, [struck.at for struck in record.faults])
     faults = Counter(struck.fault.what for struck in record.faults)
@@ -164,15 +166,15 @@ def _one_writer(entries: Sequence[Entry]) -> Finding:
 
 
 def _ended_well(life: Life) -> bool:
-    # before it handles signals, the system ends it
+    # A process that receives a SIGTERM before it handles signals ends with -15.
     return life.code in (0, -9) or (life.code == -15 and life.asked_to_stop < life.began + _MARGIN_SECONDS)
 
 
 def _served(entries: Sequence[Entry], faults: Sequence[float]) -> Finding:
     """
-    Each change of a Foo that no other follows too soon: how long until its Deployment has it.
+    Judge how long after the change of a Foo its Deployment is updated, unless another change follows earlier.
 
-    A fault that comes meanwhile may meet whoever has just taken the slot: the promise counts from the last.
+    After a fault in the meantime, the time counts from the fault, which can strike the slot's new holder.
     """
     waiting: dict[tuple[str, str], Entry] = {}
     seconds, wrong, overtaken = [], [], 0
@@ -198,13 +200,13 @@ def _has_replicas_of(write: Entry, change: Entry | None) -> bool:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="soak.shards")
-    parser.add_argument("--seeds", type=int, default=200, help="how many (200)")
-    parser.add_argument("--seed", type=int, default=1, help="the first (1)")
+    parser.add_argument("--seeds", type=int, default=200, help="how many seeds to play (200)")
+    parser.add_argument("--seed", type=int, default=1, help="the first seed (1)")
     parser.add_argument(
         "--controlplane", type=Path, default=ROOT / "../shared/controlplane", help="folder of up and down"
     )
     parser.add_argument(
-        "--folder", type=Path, default=ROOT / "build/soak-shards", help="for logs; it is emptied first"
+        "--folder", type=Path, default=ROOT / "build/soak-shards", help="for logs; emptied at the beginning"
     )
     return parser
 

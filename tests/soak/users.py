@@ -1,4 +1,4 @@
-"""The users of a soak: they make Foos and MyApps, change them, and edit what the program made for them."""
+"""The users of a soak, who create and change Foos and MyApps, and edit the program's objects."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _ABSENT: Final = (": 404", ": 409")
 
 class Users:
     """
-    Does changes.
+    Carries out users' changes.
 
-    State: done, how many of each kind the server took; those about what is not there yet do not count.
-    Threads: one.
+    State: done, how many changes of each sort the server accepted. Changes of objects that do not exist yet
+    are not counted. Threads: used by one only.
     """
 
     def __init__(self, cluster: Cluster) -> None:
@@ -32,7 +32,11 @@ class Users:
             cluster.create(cluster.deployments, nobodys_deployment(name))
 
     def do(self, change: Change) -> None:
-        """One change. Raises: RequestRefusedError, for any other reason than that something is not there."""
+        """
+        Carry out one change.
+
+        Raises: RequestRefusedError if the server refuses it, except with a 404 or 409.
+        """
         try:
             getattr(self, f"_{change.what.replace('-', '_')}")(change.name, change.number)
         except RequestRefusedError as error:
@@ -42,7 +46,7 @@ class Users:
             self.done[change.what] += 1
 
     def delete_all(self) -> None:
-        """Delete every object of theirs, and wait until what was made for them is gone."""
+        """Delete all of the users' objects, and wait until their children are deleted, too."""
         for collection in (self.cluster.foos, self.apps.apps):
             self.cluster.call("DELETE", collection)
         for collection in (self.cluster.foos, self.apps.apps, self.apps.services, self.apps.autoscalers):
@@ -52,13 +56,13 @@ class Users:
         self.cluster.wait(self.cluster.deployments, lambda found: not found, "Deployments gone")
 
     def unsettled(self) -> list[str]:
-        """What is not as it should be, in sentences."""
+        """Return sentences on the objects that are not in their final state."""
         cluster, apps = self.cluster, self.apps
         kinds = (cluster.foos, apps.apps, cluster.deployments, apps.services, apps.autoscalers)
         return list(differences(*map(cluster.list, kinds)))
 
     def counts(self) -> dict[str, int]:
-        """How many objects the server has, by plural."""
+        """Return how many objects the server has, by plural."""
         cluster, apps = self.cluster, self.apps
         kinds = (cluster.foos, apps.apps, cluster.deployments, apps.services, apps.autoscalers)
         return {kind.rpartition("/")[2]: len(cluster.list(kind)) for kind in kinds}
@@ -91,7 +95,7 @@ class Users:
         self.cluster.change(collection, name, {"metadata": {"labels": {EDITED: str(number)}}})
 
     def _scale(self, name: str, number: int) -> None:
-        """An autoscaler's choice, or a drift that the program repairs."""
+        """Scale a Deployment, as an autoscaler does, or as a drift that the program must repair."""
         self.apps.scale(name, _LEAST + number % _MOST)
 
     def _delete_child(self, name: str, _: int) -> None:
@@ -106,7 +110,7 @@ def _is_foo(name: str) -> bool:
 def differences(
     foos: Objects, apps: Objects, deployments: Objects, services: Objects, autoscalers: Objects
 ) -> Iterator[str]:
-    """What of five collections is not as it should be."""
+    """Yield a sentence for each object in five collections that is missing, left over or wrong."""
     scaled = {name for name, app in apps.items() if (app["spec"].get("autoScaling") or {}).get("enabled")}
     expected = (
         ("Deployment", deployments, {*foos, *apps, *FOREIGN}),

@@ -1,10 +1,11 @@
 """
-Three versions of a kind under load, while replicas are replaced and killed and certificates change.
+Tests three versions of a kind under load, while replicas are replaced and killed, and certificates change.
 
     PYTHONPATH=tests python -m soak.versions KUBECONFIG [OBJECTS [SECONDS]]
 
-It says how many requests were sent, which were refused, and whether every object is in the end what was
-written last, in each version, and whether its storedVersions can be shortened by a migration that is killed.
+It reports how many requests were sent, which were refused, and whether every object finally has the content
+that was written last, in each version. It also reports whether a migration that is killed several times
+shortens storedVersions.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ _OK: Final = 300
 
 
 def free_port() -> int:
-    """One that nobody has now."""
+    """Return a port that is currently free."""
     with closing(socket.create_server(("127.0.0.1", 0))) as found:
         port: int = found.getsockname()[1]
         return port
@@ -66,24 +67,24 @@ class Replica:
         balancer.add(self.port, self.health)
 
     def is_ready(self) -> bool:
-        """Whether the balancer passes on to it."""
+        """Return whether the balancer forwards connections to this replica."""
         return self.port in self._balancer.ready
 
     def kill(self) -> None:
-        """End it at once."""
+        """Kill the process."""
         self.process.kill()
         self.process.wait()
         self._balancer.leave(self.port)
 
     def stop(self) -> None:
-        """End it in order: first no new connections come, as for a pod that terminates."""
+        """Stop the process like a terminating pod: first end new connections, and then the process."""
         self._balancer.leave(self.port)
         time.sleep(0.3)
         self.process.terminate()
         self.process.wait(30)
 
     def pause(self, seconds: float) -> None:
-        """Stand still, and go on."""
+        """Suspend the process for some seconds."""
         self.process.send_signal(signal.SIGSTOP)
         time.sleep(seconds)
         self.process.send_signal(signal.SIGCONT)
@@ -91,9 +92,10 @@ class Replica:
 
 class Users:
     """
-    Threads that write objects in all versions; each has objects of its own, and knows what they have to be.
+    Threads that write objects in all versions. Each has its own objects, and knows their expected content.
 
-    State, of its thread alone: what each object is, as v1. refused and sent are counts.
+    State: objects, by thread, each object's expected content as v1, used only by that thread; refused,
+    descriptions of refused requests and wrong answers; sent, the number of requests by sort.
     """
 
     def __init__(self, server: APIServer, namespace: str, count: int) -> None:
@@ -111,23 +113,23 @@ class Users:
         ]
 
     def collection(self, version: str) -> str:
-        """The path of the objects of a version."""
+        """Return the path of the objects in a version."""
         return f"/apis/{GROUP}/{version}/namespaces/{self._namespace}/crates"
 
     def fill(self, version: str, share: int, of: int) -> None:
-        """Create a share of the objects in one version."""
+        """Create one of `of` equal shares of the objects, in one version."""
         for thread, names in enumerate(self._names):
             for number, name in enumerate(names):
                 if number % of == share:
                     self._create(thread, name, version, random.Random(name))
 
     def start(self) -> None:
-        """Work."""
+        """Start the threads."""
         for thread in self._threads:
             thread.start()
 
     def stop(self) -> None:
-        """End."""
+        """Stop the threads, and wait for their end."""
         self._stop.set()
         for thread in self._threads:
             thread.join()
@@ -158,7 +160,7 @@ class Users:
         return False
 
     def _look(self, thread: int, name: str) -> None:
-        """After a failure nobody knows whether the write was done."""
+        """Read an object's content after a failed write, which the server may have executed."""
         for _ in range(100):
             answer = self._server.get(f"{self.collection('v1')}/{name}")
             if answer.status < _OK:
@@ -170,7 +172,7 @@ class Users:
             time.sleep(0.1)
 
     def _keep(self, thread: int, name: str, answer: Answer) -> None:
-        """What the server has now is what it answered."""
+        """Expect an object to have the content of the server's answer from now on."""
         self.objects[thread][name] = _fields(CONVERTER.convert(answer.body, f"{GROUP}/v1"))
 
     def _create(self, thread: int, name: str, version: str, chance: random.Random) -> None:
@@ -194,13 +196,13 @@ class Users:
         return CONVERTER.convert({**known, **self.objects[thread][name]}, f"{GROUP}/{version}")
 
     def _expect(self, wanted: Object, answer: Answer, name: str) -> None:
-        # an empty text is what a missing one is
+        # An empty string means the same as a missing one.
         meant = {field: value for field, value in wanted["spec"].items() if value != ""}
         if meant != {field: value for field, value in answer.body["spec"].items() if value != ""}:
             self.refused.append(f"{name} is {answer.body['spec']}, not {wanted['spec']}")
 
     def _replace(self, thread: int, name: str, version: str, _chance: random.Random) -> None:
-        """A round trip: what was read is written, and nothing may change."""
+        """Read an object and write it back, which must not change it."""
         path = f"{self.collection(version)}/{name}"
         read = self._server.get(path)
         if self._answered("get", read, thread, name):
@@ -249,12 +251,12 @@ def _spec(version: str, chance: random.Random) -> Object:
 
 
 def _fields(obj: Object) -> Object:
-    """What an object is, without what only one version of it shows."""
+    """Return an object's content, without the metadata, which differs between versions."""
     return {"spec": obj["spec"], "status": obj.get("status", {"ready": 0})}
 
 
 def definition(url: str, stored: str) -> Object:
-    """The definition, which stores one of the versions."""
+    """Return the CRD. Args: stored: the version in which objects are stored."""
     made = custom_resource_definition(Crate, WebhookService(url=url))
     for version in made["spec"]["versions"]:
         version["storage"] = version["name"] == stored
@@ -262,7 +264,7 @@ def definition(url: str, stored: str) -> Object:
 
 
 def store(server: APIServer, version: str) -> None:
-    """Store another version from now on."""
+    """Change the version in which the server stores objects."""
     made = definition("https://127.0.0.1:1", version)["spec"]["versions"]
     answer = server.patch(CRD, {"spec": {"versions": made}}, MERGE)
     assert answer.status < _OK, answer.body
@@ -270,7 +272,7 @@ def store(server: APIServer, version: str) -> None:
 
 
 def trouble(replicas: list[Replica], new: Any, until: float, told: Counter[str]) -> None:
-    """Replace, kill and stop replicas, one after the other, while another one is ready."""
+    """Replace, kill and suspend replicas, one after the other, while another one is ready."""
     chance = random.Random(7)
     while time.time() < until:
         time.sleep(1.5)
@@ -293,7 +295,7 @@ def trouble(replicas: list[Replica], new: Any, until: float, told: Counter[str])
 
 
 def watch_rotation(server: APIServer, stop: threading.Event, seen: dict[str, set[str]]) -> None:
-    """Count the authorities and the certificates."""
+    """Collect the certificate authorities and certificates that are in use."""
     while not stop.wait(0.3):
         with suppress(OSError, KeyError, TypeError):
             data = server.get(SECRET).body["data"]
@@ -302,7 +304,11 @@ def watch_rotation(server: APIServer, stop: threading.Event, seen: dict[str, set
 
 
 def migrate(kubeconfig: str, kills: int) -> list[str]:
-    """Store everything anew, by a command that is killed so many times. Returns: what the last one said."""
+    """
+    Migrate all stored objects, with a command that is killed several times.
+
+    Returns: the lines that the last command printed.
+    """
     command = [sys.executable, "-m", "controller", "migrate-storage", f"crates.{GROUP}", "--rate", "150"]
     for attempt in range(kills + 1):
         process = subprocess.Popen(
@@ -322,7 +328,7 @@ def migrate(kubeconfig: str, kills: int) -> list[str]:
 
 
 def run(kubeconfig: str, count: int, seconds: float) -> dict[str, Any]:
-    """The whole story. Returns: what happened."""
+    """Run the whole test. Returns: its results."""
     server = APIServer(endpoint_of(Path(kubeconfig)), real=True)
     namespace = f"versions-{uuid.uuid4().hex[:6]}"
     told: Counter[str] = Counter()
@@ -375,7 +381,7 @@ def run(kubeconfig: str, count: int, seconds: float) -> dict[str, Any]:
 
 
 def remove(server: APIServer) -> None:
-    """End the conversion first: a definition that nobody converts for holds up each namespace that goes."""
+    """Disable the CRD's conversion, which would block the deletion of namespaces, and delete the CRD."""
     server.patch(CRD, {"spec": {"conversion": {"strategy": "None", "webhook": None}}}, MERGE)
     server.delete(CRD)
     server.delete(SECRET)
@@ -388,11 +394,11 @@ def kill_all(replicas: list[Replica]) -> None:
 
 
 def compare(server: APIServer, users: Users) -> list[str]:
-    """What is not as it was written last, in any version."""
+    """Return descriptions of the objects that differ from their expected content, in any version."""
     wrong = []
     for kind in VERSIONS:
         version = kind.resource.version
-        # a server that has got a definition says 429 until it has read and converted all objects
+        # After a change of the CRD, the server answers 429 until it has read and converted all objects.
         items = server.eventually(users.collection(version), lambda answer: "items" in answer.body).body[
             "items"
         ]

@@ -1,4 +1,4 @@
-"""What a Service does: passes connections on to the replicas that are ready, and to no others."""
+"""A load balancer that forwards connections only to replicas that are ready, as a Service does."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _READY: Final = 200
 
 class Balancer:
     """
-    Listens on a port of its own.
+    Listens on its own port, and forwards connections to the webhooks of replicas.
 
-    State: ready, the ports of the webhooks of replicas that are. Threads: one accepts, one probes, and one
-    for each connection.
+    State: ready, the webhook ports of the replicas that are ready. Threads: one that accepts connections, one
+    that probes replicas, and one for each connection.
     """
 
     def __init__(self) -> None:
@@ -35,16 +35,16 @@ class Balancer:
             threading.Thread(target=what, daemon=True).start()
 
     def add(self, port: int, health: int) -> None:
-        """Pass on to a webhook while its health page says so."""
+        """Forward connections to a webhook while its health page reports ready."""
         self._replicas[port] = health
 
     def leave(self, port: int) -> None:
-        """Pass nothing on any more."""
+        """Stop forwarding new connections to a webhook."""
         self._replicas.pop(port, None)
         self.ready = [each for each in self.ready if each != port]
 
     def close(self) -> None:
-        """End."""
+        """Stop listening and probing."""
         self._stop.set()
         self._socket.close()
 
@@ -66,7 +66,7 @@ class Balancer:
                 ready = self.ready
                 if ready and (server := _connected(ready[next(self._turn) % len(ready)])):
                     break
-                # kube-proxy would refuse; but it has many more replicas to choose from
+                # Wait for a ready replica. kube-proxy would refuse, but it usually has more replicas.
                 if self._stop.wait(0.05):
                     return
             else:
@@ -91,7 +91,7 @@ def _connected(port: int) -> socket.socket | None:
 
 
 def _copy(one: socket.socket, other: socket.socket) -> None:
-    """Both ways, until either ends."""
+    """Copy data in both directions, until one of the connections ends."""
     for each in (one, other):
         each.settimeout(None)
         each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

@@ -1,4 +1,4 @@
-"""An operator of a kind with three versions, as a process: its arguments are those of run()."""
+"""Runs an operator for a kind with three versions, as a process. Its arguments are the arguments of run()."""
 
 from __future__ import annotations
 
@@ -22,27 +22,27 @@ SHORT: Final = Lifetimes(
 
 
 class Status(APIStruct):
-    """The same in all."""
+    """The status, which is the same in all versions."""
 
     ready: int = 0
 
 
 class AlphaSpec(APIStruct):
-    """Everything in one text."""
+    """The spec with one string that contains the host and the port."""
 
     address: str = ":80"
     size: int = 1
 
 
 class Alpha(Kind, group=GROUP, version="v1alpha1", kind="Crate"):
-    """The first."""
+    """The first version."""
 
     spec: AlphaSpec = AlphaSpec()
     status: Status = Status()
 
 
 class BetaSpec(APIStruct):
-    """The text in parts, and one name that is another."""
+    """The spec with separate fields for host and port, and `size` renamed to `replicas`."""
 
     host: str = ""
     port: int = 80
@@ -51,7 +51,7 @@ class BetaSpec(APIStruct):
 
 
 class Beta(Kind, group=GROUP, version="v1beta1", kind="Crate", previous=Alpha):
-    """The second."""
+    """The second version."""
 
     kept_fields: ClassVar = ("spec.note",)
     spec: BetaSpec = BetaSpec()
@@ -59,19 +59,19 @@ class Beta(Kind, group=GROUP, version="v1beta1", kind="Crate", previous=Alpha):
 
     @classmethod
     def from_previous(cls, old: Alpha) -> Beta:
-        """Takes the text apart."""
+        """Split the address."""
         host, _, port = old.spec.address.rpartition(":")
         spec = BetaSpec(host=host, port=int(port), replicas=old.spec.size)
         return cls(metadata=old.metadata, spec=spec, status=old.status)
 
     def to_previous(self) -> Alpha:
-        """Puts it together."""
+        """Join host and port to an address."""
         spec = AlphaSpec(address=f"{self.spec.host}:{self.spec.port}", size=self.spec.replicas)
         return Alpha(metadata=self.metadata, spec=spec, status=self.status)
 
 
 class Spec(APIStruct):
-    """Several hosts."""
+    """The spec with several hosts."""
 
     hosts: tuple[str, ...] = ()
     port: int = 80
@@ -80,7 +80,7 @@ class Spec(APIStruct):
 
 
 class Crate(Kind, group=GROUP, version="v1", previous=Beta):
-    """The newest."""
+    """The newest version."""
 
     kept_fields: ClassVar = ("spec.hosts",)
     spec: Spec = Spec()
@@ -88,7 +88,7 @@ class Crate(Kind, group=GROUP, version="v1", previous=Beta):
 
     @classmethod
     def from_previous(cls, old: Beta) -> Crate:
-        """One host is a list of one."""
+        """Convert the host to a list."""
         was = old.spec
         spec = Spec(
             hosts=(was.host,) if was.host else (), port=was.port, replicas=was.replicas, note=was.note
@@ -96,7 +96,7 @@ class Crate(Kind, group=GROUP, version="v1", previous=Beta):
         return cls(metadata=old.metadata, spec=spec, status=old.status)
 
     def to_previous(self) -> Beta:
-        """The first of several."""
+        """Use only the first host."""
         now = self.spec
         spec = BetaSpec(
             host=now.hosts[0] if now.hosts else "", port=now.port, replicas=now.replicas, note=now.note
@@ -108,12 +108,12 @@ VERSIONS: Final = (Crate, Beta, Alpha)
 
 
 def reconcile(crate: Crate, context: Context) -> None:
-    """Look at it."""
+    """Log the crate."""
     context.log.info("A crate", v=6, hosts=crate.spec.hosts)
 
 
 def run(kubeconfig: str, port: int, health: int, url: str) -> None:
-    """Work until a signal."""
+    """Run the operator until it receives a signal."""
     config = load_config(kubeconfig=kubeconfig)
     manager = Manager.from_config(
         config,

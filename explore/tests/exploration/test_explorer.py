@@ -181,5 +181,6 @@ def test_plans_leave_nothing_behind(plans: int) -> None:
 
 def test_a_replay_has_to_strike() -> None:
     """Else who replays the plan of an older operator takes its mistake for mended."""
-    with pytest.raises(ValueError, match="99:lost strikes nothing: undisturbed the operator makes 6 writes"):
+    words = "99:lost strikes nothing: in the undisturbed run, the operator makes 6 writes"
+    with pytest.raises(ValueError, match=words):
         run_plans(foo_workload(), replay="99:lost")

@@ -30,7 +30,7 @@ def test_a_sample_is_of_all_writes_and_kinds_and_the_same_for_a_seed() -> None:
 @pytest.mark.parametrize("replay", ["1:stale", "r1:lost"])
 def test_what_cannot_be_played_on_a_server_is_refused(replay: str) -> None:
     """Before anything is sent."""
-    with pytest.raises(ValueError, match="on a server only these strike"):
+    with pytest.raises(ValueError, match="on a server, a plan can only strike writes"):
         run_on_server(foo_workload(), ClientConfig(host="http://127.0.0.1:1"), replay=replay)
 
 

@@ -42,7 +42,7 @@ TAKEN = Rival("rival-takes-name", PATH, FOREIGN)
         ({"slowest": Slowest(400, "foos"), "deadline_seconds": 300}, "a reconcile of foos took 400 s"),
         ({"made": {PATH: 9}}, f"a storm: 9 creates at {PATH}, undisturbed 1"),
         ({"states": [State({"Foo default/a": OWNER}, [])]}, "Deployment default/a is missing"),
-        ({"states": [State({**END, "Service default/a": OWNER}, [])]}, "nobody asked for it"),
+        ({"states": [State({**END, "Service default/a": OWNER}, [])]}, "but should not"),
         (
             {"states": [State({**END, "Deployment default/a": {**CHILD, "spec": {}}}, [])]},
             "spec.replicas 1 -> None",
@@ -71,7 +71,7 @@ def test_the_end_follows_from_what_users_want_in_the_end() -> None:
     assert verdicts(GOOD, late) == []
     left = verdicts(GOOD, late._replace(states=[State({"Foo default/a": OWNER}, [])]))
     assert len(left) == 1
-    assert "Deployment default/a is there in the end, and nobody asked for it" in left[0]
+    assert "Deployment default/a exists in the end, but should not" in left[0]
     two = GOOD._replace(states=[State({}, []), *GOOD.states])
     assert verdicts(two, late._replace(states=two.states[::-1]))
     assert verdicts(two, late._replace(states=[State({}, [], is_down=True), *GOOD.states])) == []
@@ -81,7 +81,7 @@ def test_a_process_that_begins_anew_judges_the_undisturbed_run() -> None:
     """What only it makes is missing there; a run that ends as it does is right."""
     anew = GOOD._replace(plan=Plan((Strike(1, "crash", "q"),)))
     more = anew._replace(states=[State({**END, "Service default/a": OWNER}, [])])
-    words = "undisturbed it ends differently than when its process ends at rest and another starts: "
+    words = "the undisturbed run ends differently than if the process ends at rest and another starts: "
     assert verdicts(GOOD, anew) == []
     assert verdicts(GOOD, more) == [f"{words}Service default/a is missing in the end"]
     assert ends_as(more, more, GOOD)
@@ -106,7 +106,7 @@ def lost(rival: Rival = AT_REST, *, heard_at: float = 0.0, end: dict[str, Any] |
 def test_what_is_deleted_at_rest_comes_back() -> None:
     """It is said whether anybody heard of that; a Job is done once; another name by chance will do."""
     words = "Deployment default/a does not come back after another client has deleted it at rest: "
-    assert lost() == [f"{words}no reconcile follows: is it owned or watched?"]
+    assert lost() == [f"{words}no reconcile follows; check that the operator owns or watches it"]
     assert lost(heard_at=101.0) == [f"{words}its owner was reconciled since then"]
     done = {"Job default/a": CHILD}
     job = AT_REST._replace(target="/apis/batch/v1/namespaces/default/jobs/a", made={**LOST, "kind": "Job"})

@@ -176,7 +176,7 @@ def test_nothing_is_left_of_an_interrupted_program(
     """Here before there is anything to report."""
     monkeypatch.setenv("SIGNAL", str(int(number)))
     assert explored("spinning:set_up", "--apply=hello.yaml") == (EXIT_INTERRUPTED, "")
-    assert "interrupted before the undisturbed run has ended" in capsys.readouterr().err
+    assert "interrupted before the undisturbed run had ended" in capsys.readouterr().err
 
 
 def test_nothing_found_is_a_success() -> None:
@@ -188,31 +188,31 @@ def test_nothing_found_is_a_success() -> None:
 @pytest.mark.parametrize(
     ("words", "error"),
     [
-        (["careless"], "careless is not MODULE:NAME: careless:set_up is"),
-        (["./careless.py:set_up"], "names a file, not a module: careless:set_up"),
+        (["careless"], "careless does not have the form MODULE:NAME, as careless:set_up does"),
+        (["./careless.py:set_up"], "names a file, not a module; write careless:set_up"),
         (["broken:set_up"], "broken cannot be imported: SyntaxError"),
-        (["careless:nothing"], "careless:nothing is not there"),
-        (["careless:Greeting.x"], "is not there"),
+        (["careless:nothing"], "careless:nothing does not exist"),
+        (["careless:Greeting.x"], "does not exist"),
         (["careless:__name__"], "neither a function"),
-        (["careless:set_up"], "needs objects to work for: --apply FILE"),
+        (["careless:set_up"], "needs objects to reconcile; add --apply FILE"),
         (["careless:set_up", "--apply=no.yaml"], "no.yaml"),
-        (["work:WORK", "--apply=hello.yaml"], "its own steps: leave --apply out"),
-        (["work:WORK", "--generate=Greeting"], "its own steps: leave --generate out"),
+        (["work:WORK", "--apply=hello.yaml"], "its own steps; remove --apply"),
+        (["work:WORK", "--generate=Greeting"], "its own steps; remove --generate"),
         (
             ["careless:set_up", "--apply=hello.yaml", "--generate=Pod"],
             "the operator's own kinds are Greeting",
         ),
         (
             ["careless:set_up", "--apply=map.yaml", "--generate=Greeting"],
-            "there is no such object in map.yaml",
+            "map.yaml contains no such object",
         ),
         (["careless:set_up", "--apply=hello.yaml", "--replay=boo"], "is not a plan"),
         (["careless:set_up", "--budget=soon"], "--budget: invalid duration"),
-        (["careless:set_up", "--budget=0s"], "0s is too short to play anything"),
+        (["careless:set_up", "--budget=0s"], "0s is too short to play a plan"),
         (["careless:set_up", "--plans=0"], "0 is not a whole number of at least 1"),
-        (["careless:set_up", "--apply=hello.yaml", "--ignore=secrets:"], "names no fields"),
-        (["careless:set_up", "--apply=empty.yaml"], "there is no object in empty.yaml"),
-        (["careless:set_up", "--apply=broken.py"], "an object has apiVersion, kind and metadata"),
+        (["careless:set_up", "--apply=hello.yaml", "--ignore=secrets:"], "does not name fields"),
+        (["careless:set_up", "--apply=empty.yaml"], "empty.yaml contains no object"),
+        (["careless:set_up", "--apply=broken.py"], "an object needs apiVersion, kind and metadata"),
         (["careless:set_up", "--apply=nameless.yaml"], "nameless.yaml: this Greeting has no metadata.name"),
         (["careless:set_up", "--apply=other.yaml"], "the server has no kind Other in example.org/v1"),
         (["careless:reconcile", "--apply=hello.yaml"], "set_up failed"),
@@ -220,9 +220,9 @@ def test_nothing_found_is_a_success() -> None:
             ["careless:set_up", "--apply=hello.yaml", "--html=no/report.html"],
             "not a file in an existing folder",
         ),
-        (["careless:set_up", "--apply=hello.yaml", "--page=hello.yaml"], "the page is a folder"),
-        (["careless:set_up", "--apply=hello.yaml", "--page=."], "that folder contains something else"),
-        (["careless:set_up", "--apply=hello.yaml", "--deadline=1m", "--on=x"], "leave --on out"),
+        (["careless:set_up", "--apply=hello.yaml", "--page=hello.yaml"], "the page needs a folder"),
+        (["careless:set_up", "--apply=hello.yaml", "--page=."], "this folder contains other files"),
+        (["careless:set_up", "--apply=hello.yaml", "--deadline=1m", "--on=x"], "; remove --on"),
     ],
 )
 def test_a_line_without_sense_is_an_error(

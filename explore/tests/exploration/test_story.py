@@ -96,7 +96,7 @@ def test_the_end_of_a_finalizer_is_no_deletion() -> None:
     held = named("a")
     assert deed(Act(1.0, "operator", 1, held, None)) == "deletes ConfigMap /a"
     held["metadata"] |= {"deletionTimestamp": "now", "finalizers": ["example.org/mine"]}
-    words = "removes the last finalizer of ConfigMap /a, which is gone then"
+    words = "removes the last finalizer of ConfigMap /a, which deletes it"
     assert deed(Act(1.0, "operator", 1, held, None)) == words
 
 

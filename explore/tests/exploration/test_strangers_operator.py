@@ -24,11 +24,11 @@ from support.builders.stranger import (
 )
 
 FOUND: Final = {
-    NoOwner: ("0:late", "ConfigMap default/a is there in the end, and nobody asked for it"),
+    NoOwner: ("0:late", "ConfigMap default/a exists in the end, but should not"),
     StatusFirst: ("6:crash-after", "ConfigMap default/a-print is missing"),
     NameByTime: ("4:crash-after", "2 objects of kind Secret of Site default/a at once"),
-    StaleWrite: ("7:rival-edit", "undid another client's edit of ConfigMap default/a-print"),
-    CleanupLast: ("16:crash-after", "ConfigMap kube-public/default-a is there in the end"),
+    StaleWrite: ("7:rival-edit", "removed another client's label from ConfigMap default/a-print"),
+    CleanupLast: ("16:crash-after", "ConfigMap kube-public/default-a exists in the end"),
 }
 """By mistake: the plan that finds it, and its verdict."""
 

@@ -43,7 +43,7 @@ def test_a_reconcile_beyond_its_deadline_is_told(tries: float, found: list[str])
     """Whether it ends late or never; undisturbed there is nothing to tell."""
     failures = run_plans(patient(tries), replay="1:503").failures
     told = [words for one in failures for words in one.verdicts if "a reconcile" in words]
-    assert told == [f"a reconcile of foos took {seconds} s, and may take 300 s" for seconds in found]
+    assert told == [f"a reconcile of foos took {seconds} s, but the limit is 300 s" for seconds in found]
 
 
 def test_the_slowest_of_all_processes_is_kept() -> None:

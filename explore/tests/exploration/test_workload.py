@@ -68,5 +68,5 @@ def test_an_invariant_without_words_has_those_of_its_function(cluster: VirtualCl
     a_foo_is_there.__doc__ = "There is a Foo\n\nIndeed."
     assert broken(invariant(a_foo_is_there), cluster) == "There is a Foo"
     assert broken(invariant(lambda _: False), cluster).startswith("the invariant at test_workload.py:")
-    with pytest.raises(TypeError, match="two is one: say how to find out"):
+    with pytest.raises(TypeError, match="two is one: add a function that checks this"):
         invariant("two is one")  # type: ignore[call-overload]

@@ -110,7 +110,8 @@ def test_a_storm_for_an_owner_that_is_gone_is_found() -> None:
     """However its objects are named."""
     workload = foo_workload(applied(FOO), deleted(FOO), add=add_plain_foo)
     good, storm = play(workload, Plan()), play(workload, Plan.parse("1:silent"))
-    assert any("were made for Foo default/a after it was gone" in words for words in verdicts(good, storm))
+    found = verdicts(good, storm)
+    assert any("were created for Foo default/a after its deletion" in words for words in found)
 
 
 def test_a_child_that_is_deleted_and_made_again_is_found() -> None:
@@ -155,7 +156,7 @@ def test_an_edit_that_a_stale_write_undoes_is_found() -> None:
         elif children(context)[0].data != wanted.data:
             maps.update(wanted)
 
-    words = "the operator undid another client's edit of ConfigMap default/hello, a label"
+    words = "the operator removed another client's label from ConfigMap default/hello"
     assert words in wrong(careless, "2:rival-edit")
 
 

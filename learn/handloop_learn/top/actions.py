@@ -1,4 +1,4 @@
-"""Carries out an experiment of the live page, through the page's own endpoint and with its token."""
+"""Runs the live page's experiments, through the page's endpoint and with the page's token."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _TOKEN: Final = re.compile(r'<meta name="token" content="([^"]*)">')
 
 def run_control(url: str, control: str, key: str) -> str:
     """
-    Carry out a control on the Foo with this key.
+    Run one of the live page's controls, which are its experiments, on the Foo with a key.
 
-    Returns: the program's sentence, even if it refuses. Blocks: until the program has answered.
+    Returns: the sentence with which the program answers or refuses. Blocks: until the program has answered.
     """
     try:
         with opened(urllib.request.Request(url + _PAGE)) as page:  # noqa: S310 - http or https

@@ -1,4 +1,4 @@
-"""The steps of one key, for scrolling: its own, and what a worker does while it has the key."""
+"""Collects the steps of one key for scrolling, including all steps of a worker while it has the key."""
 
 from __future__ import annotations
 
@@ -11,19 +11,20 @@ from handloop_learn.top.screen_state import skipped
 from handloop_learn.top.stream import Message
 
 KEPT: Final = 2000
-"""How many steps can be scrolled back to."""
+"""How many of the newest steps are stored for scrolling back."""
 
 SCROLLS: Final = ("up", "down", "page up", "page down", "home", "end")
-"""The keys of keyboard.typed that scroll."""
+"""The keyboard keys that scroll, as keyboard.typed names them."""
 
 
 class FollowedKey:
     """
     Collects the steps of a key. Threads: runs on the caller's thread.
 
-    State: steps, the kept ones, oldest first; frozen, whether the window stays where it is; _back, how many
-    steps are newer than the window's last; _page, how many steps the last window had; _threads, the threads
-    that have the key; _began, the time of the present program's first step.
+    State: steps, the stored steps, oldest first; frozen, whether the window of visible steps stays at its
+    position; _back, how many steps are newer than the window's last; _page, how many steps were last visible;
+    _threads, the threads of the workers that have the key; _began, the time of the current program's first
+    step.
     """
 
     def __init__(self, key: str) -> None:
@@ -39,8 +40,8 @@ class FollowedKey:
         """
         Process one message.
 
-        Returns: the new steps of the key, with the seconds since its first step as `t`. A gap between steps
-        is a step with the number 0.
+        Returns: the key's new steps, with `t`, the seconds since its first step. A gap is returned as a step
+        with the number 0.
         """
         new: list[Mapping[str, Any]] = []
         if message.event == "snapshot":
@@ -53,27 +54,27 @@ class FollowedKey:
         return new
 
     def scroll(self, key: str) -> None:
-        """Obey one of SCROLLS."""
+        """Move the window. Args: key: one of SCROLLS."""
         steps = {"up": 1, "down": -1, "page up": self._page - 1, "page down": 1 - self._page}
         self._back = {"home": KEPT, "end": 0}.get(key, self._back + steps.get(key, 0))
         self._clamp()
 
     def freeze(self) -> None:
-        """Hold the window where it is, or let a held one move to the newest step and follow that again."""
+        """Freeze the window at its position. If it is frozen, let it follow the newest step again."""
         self.frozen = not self.frozen
         self._back = self._back if self.frozen else 0
 
     def newer(self) -> int:
-        """How many steps are newer than the window's last."""
+        """Return how many steps are newer than the window's last step."""
         return self._back
 
     def around(self, most: int) -> tuple[Sequence[Mapping[str, Any]], Sequence[Mapping[str, Any]]]:
-        """The steps up to the window's last one, and those after it, up to this many of each."""
+        """Return up to `most` steps that end with the window's last step, and up to `most` newer steps."""
         steps, end = list(self.steps), len(self.steps) - self._back
         return steps[max(0, end - most) : end], steps[end : end + most]
 
     def shown(self, count: int) -> None:
-        """Note how many steps of the window fit on the screen."""
+        """Record how many steps fit on the screen."""
         self._page = max(1, count)
 
     def _gap(self, missed: int | None) -> list[Mapping[str, Any]]:
@@ -90,7 +91,7 @@ class FollowedKey:
             self._threads.add(step["thread"])
         has_key = step["thread"] in self._threads
         if has_key and step["step"] in (GET, DONE) and step["key"] != self.key:
-            # the worker has left the key without done()
+            # The worker has stopped working on the key without calling done().
             self._threads.discard(step["thread"])
             return False
         if has_key and step["step"] == DONE:

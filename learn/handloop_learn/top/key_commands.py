@@ -1,4 +1,4 @@
-"""The commands of `top`, one key each: quit, hold the display, and carry out the page's experiments."""
+"""The keys with which a user of `top` quits, freezes the display, and runs the page's experiments."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ CONTROLS: Final[Mapping[str, str]] = {
     "m": "many",
     "r": "clean",
 }
-"""The page's control for each key. The other controls need a number or end the program."""
+"""The page's control for each key. Other controls need a number or end the program, so they have no key."""
 
 
 class KeyCommands:
     """
-    Obeys keys. Threads: runs on the caller's thread.
+    Carries out the commands of keys. Threads: runs on the caller's thread.
 
-    State: ended, whether the reader is done; held, whether the display stands still; said, the answer to the
-    last key.
+    State: ended, whether the user has quit; held, whether the display is frozen; said, the answer to the last
+    key.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class KeyCommands:
         run_control: Callable[..., str],
         followed: FollowedKey | None = None,
     ) -> None:
-        """Args: start: reads messages in the background; run_control: carries out (url, control, key)."""
+        """Args: start: reads messages in the background; run_control: runs (url, control, key)."""
         self._screen = screen
         self._followed = followed
         self._start = start
@@ -51,14 +51,14 @@ class KeyCommands:
         self.said = ""
 
     def take(self, message: Message) -> None:
-        """Obey a `key`, and remember what was `said`; other messages are for ScreenState."""
+        """Process a `key` or `said` message. Other messages are for ScreenState."""
         if message.event == "said":
             self.said = message.data
         elif message.event == "key":
             self._obey(message.data)
 
     def footer(self) -> str:
-        """The keys that do something now, and the answer to the last one."""
+        """Return the text on the keys that have an effect now, and the answer to the last key."""
         offers = self._screen.state.get("controls", ())
         titles = {offer["name"]: offer["title"] for offer in offers if not offer["blocked"]}
         if self._followed is not None:
@@ -94,7 +94,7 @@ class KeyCommands:
         yield Message("said", self._run_control(url, control, key))
 
     def _foo(self) -> str:
-        """The followed Foo, or the one that the page has chosen before a user chooses; "" = there is none."""
+        """Return the key of the followed Foo, or else of the first Foo on the page, or "" without any Foo."""
         if self._followed is not None:
             return self._followed.key
         kinds = self._screen.state.get("objects", ())

@@ -1,4 +1,4 @@
-"""Single keys of a terminal: read at once, without Return and without echo."""
+"""Reads single keys from a terminal, without waiting for Return and without echo."""
 
 from __future__ import annotations
 
@@ -20,36 +20,36 @@ _NAMES: Final = {
     **dict.fromkeys(("[H", "OH", "[1~", "[7~"), "home"),
     **dict.fromkeys(("[F", "OF", "[4~", "[8~"), "end"),
 }
-"""What follows the escape character when the key is not a letter."""
+"""The name of each key that is not a character, by the text that follows its escape character."""
 
 
 def has_keys(terminal: int) -> bool:
-    """Whether a file descriptor is a terminal, and this process is in its foreground."""
+    """Return whether a file descriptor is a terminal with this process in its foreground."""
     try:
         return os.isatty(terminal) and os.tcgetpgrp(terminal) == os.getpgrp()
     except OSError:
-        # a terminal that does not control this process, as under setsid
+        # The terminal does not control this process, for example under setsid.
         return False
 
 
 @contextmanager
 def single_keys(terminal: int) -> Iterator[None]:
-    """Make the terminal deliver each key at once while the context lasts. Ctrl-C stays a signal."""
+    """Return a context in which the terminal delivers each key at once. Ctrl-C still sends a signal."""
     before = termios.tcgetattr(terminal)
     tty.setcbreak(terminal)
     try:
         yield
     finally:
-        # a terminal that was closed has no settings
+        # If the terminal was closed, its settings cannot be restored.
         with suppress(termios.error):
             termios.tcsetattr(terminal, termios.TCSANOW, before)
 
 
 def typed(terminal: int) -> Iterator[str]:
     """
-    Yield keys until the terminal is closed: letters, and names such as `page up`.
+    Yield keys until the terminal is closed, as characters or names such as `page up`.
 
-    Other keys that begin with an escape are left out. Blocks: until the next key.
+    Other keys that begin with an escape character are ignored. Blocks: until the next key.
     """
     with suppress(OSError):
         while keys := os.read(terminal, _MOST_BYTES):

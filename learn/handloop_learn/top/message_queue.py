@@ -1,4 +1,4 @@
-"""Merges the messages of several sources: a stream, a keyboard, the answers to a reader's actions."""
+"""Merges the messages of several sources, such as a stream, a keyboard, and answers to a user's actions."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from handloop_learn.top.stream import Message
 
 class MessageQueue:
     """
-    Passes on the messages from its sources, in order of arrival.
+    Yields the messages of its sources, in order of arrival.
 
-    Threads: each source is read on its own daemon thread, which is never joined. Only one thread may iterate.
+    Threads: each source is read on its own daemon thread, which is never joined. Only one thread can iterate.
     """
 
     def __init__(self) -> None:
         self._arrived: SimpleQueue[Message | BaseException] = SimpleQueue()
 
     def follow(self, name: str, source: Iterable[Message]) -> None:
-        """Read a source on a thread with this name. The iteration re-raises its errors."""
+        """Start to read a source on a thread with this name. The iteration re-raises the source's errors."""
 
         def read() -> None:
             try:
@@ -32,7 +32,7 @@ class MessageQueue:
         spawn_thread(name, read)
 
     def __iter__(self) -> Iterator[Message]:
-        """All messages, endlessly. Blocks: until the next one."""
+        """Yield messages endlessly. Blocks: until the next message arrives."""
         while True:
             arrived = self._arrived.get()
             if isinstance(arrived, BaseException):

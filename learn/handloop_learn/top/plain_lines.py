@@ -1,4 +1,4 @@
-"""The changes of a screen as lines, for logs and screen readers: one per change, no colour, no cursor."""
+"""Describes the changes of a screen, one plain line per change, for logs and screen readers."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from handloop_learn.top.screen_state import ScreenState, skipped, visible
 from handloop_learn.top.stream import Message
 
 _CHANGING: Final = "oldest key "
-"""A sign whose words change with time; plain lines leave it out."""
+"""The beginning of a sign that plain lines leave out, because its words change all the time."""
 
 
 class PlainLines:
     """
-    Says what changed. Threads: runs on the caller's thread.
+    Returns lines on the changes since the last message. Threads: runs on the caller's thread.
 
-    State: _said, the last words on each subject; _began, the time of the first step.
+    State: _said, the last line on each subject; _began, the time of the first step.
     """
 
     def __init__(self, followed: FollowedKey | None = None) -> None:
-        """Args: followed: show only its steps and the signs of health."""
+        """Args: followed: a key, to show only its steps and the signs of health, or None for everything."""
         self._followed = followed
         self._said: dict[str, str] = {}
         self._began: float | None = None
 
     def of(self, message: Message, screen: ScreenState) -> list[str]:
-        """The lines for a message that the screen has taken in."""
+        """Return the lines for a message that the screen has already processed."""
         if self._followed is not None:
             return self._of_key(self._followed, message, screen)
         if message.event == "connected":
-            # the snapshot comes next, and includes it
+            # The next message is the snapshot, which shows the connection, too.
             return []
         if message.event == "steps":
             return [visible(self._step(step)) for step in message.data]

@@ -1,8 +1,8 @@
 """
 The command line `top [--address ADDRESS] [--follow KEY] [--plain]`.
 
-Exit codes: 0 = the key q, Ctrl-C or a closed pipe; 1 = there is no program to show; 2 = the command line
-makes no sense, or rich is not installed.
+Exit codes: 0 = the key q, Ctrl-C or a closed pipe ended it; 1 = it found no program to show; 2 = the command
+line is wrong, or rich is not installed.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ _KEYBOARD: Final = 0
 
 def main(arguments: Sequence[str], out: TextIO | None = None, source: Iterable[Message] | None = None) -> int:
     """
-    Show a running program until q or Ctrl-C, even if it ends and comes back. For the main thread only.
+    Show a running program until q or Ctrl-C, even if the program restarts. For the main thread only.
 
-    Args: out None = the terminal; source None = the stream at the address. Returns: the exit code.
+    Args: out: sys.stdout if None; source: the stream at the address if None. Returns: the exit code.
     Raises: ModuleNotFoundError if rich is needed and not installed.
     """
     out = sys.stdout if out is None else out
@@ -47,10 +47,10 @@ def main(arguments: Sequence[str], out: TextIO | None = None, source: Iterable[M
     followed = None if options.follow is None else FollowedKey(options.follow)
     show = _show_plain if options.plain or not out.isatty() else _draw
     if show is _draw:
-        import_module("rich")  # if it is missing, say so before a missing program
+        import_module("rich")  # report a missing rich before a missing program
     with _ended_by_signals():
         try:
-            # before drawing on the terminal: there may be nothing to show
+            # Wait for the first message before drawing on the terminal, in case no program is found.
             first = list(islice(messages, 1))
             show(chain(first, messages), out, followed)
         except NoProgramError as error:
@@ -66,33 +66,33 @@ def main(arguments: Sequence[str], out: TextIO | None = None, source: Iterable[M
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="top",
-        description="A running program in the terminal: steps, queues, workers, caches. q or Ctrl-C ends it.",
+        description="Show a running program's steps, queues, workers and caches. Quit with q or Ctrl-C.",
         allow_abbrev=False,
     )
     parser.add_argument(
         "--address",
         metavar="ADDRESS",
         type=parse_address,
-        help="where the program serves its live page (its --debug-listen): host:port or URL; "
-        "without it, the sandbox that runs in this folder",
+        help="the host:port or URL where the program serves its live page (its --debug-listen); "
+        "by default, that of the sandbox that runs in this folder",
     )
     parser.add_argument(
         "--follow",
         metavar="NAMESPACE/NAME",
         type=parse_key,
-        help="show only the steps of one key, and what a worker does while it has the key; they scroll",
+        help="show only one key's steps, and those of a worker while it has the key; they can be scrolled",
     )
     parser.add_argument(
         "--plain",
         action="store_true",
-        help="one line per change, no cursor control; the default when the output is not a terminal",
+        help="print one line per change, without cursor control; the default if the output is not a terminal",
     )
     return parser
 
 
 @contextmanager
 def _ended_by_signals() -> Iterator[None]:
-    """Let SIGTERM end the program as Ctrl-C does, so that the terminal gets its cursor back."""
+    """Make SIGTERM end the program as Ctrl-C does, so that the terminal's cursor is restored."""
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         yield

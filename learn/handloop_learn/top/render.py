@@ -1,4 +1,4 @@
-"""A screen state as a picture for the terminal. It needs rich, from the extra `learn`."""
+"""Draws a screen state in the terminal. It needs rich, from the extra `learn`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SENTENCE_LINES: Final = 8
 
 
 def render(screen: ScreenState, followed: FollowedKey | None = None) -> Group | Layout:
-    """The whole picture, with the most important part first, because the terminal cuts off the rest."""
+    """Return the whole picture, with the most important parts first. The terminal cuts off the rest."""
     if followed is not None:
         return _followed(screen, followed)
     parts: list[RenderableType] = [_health(screen), _steps(screen), _sentences(screen)]
@@ -38,7 +38,7 @@ def render(screen: ScreenState, followed: FollowedKey | None = None) -> Group | 
 
 
 def _followed(screen: ScreenState, followed: FollowedKey) -> Layout:
-    """One key: the signs of health, where the key is, and its steps in the rest of the terminal."""
+    """Return the picture of one key, with the signs of health, the key's place, and below them its steps."""
     head = Group(_one_line(_signs(screen), "   "), _one_line(_whereabouts(screen.state, followed.key), " · "))
     both = Layout()
     both.split_column(Layout(head, size=2), Layout(_Window(followed)))
@@ -46,7 +46,7 @@ def _followed(screen: ScreenState, followed: FollowedKey) -> Layout:
 
 
 class _Window:
-    """As many of a followed key's steps as there are lines for."""
+    """The steps of a followed key, as many as fit on the screen."""
 
     def __init__(self, followed: FollowedKey) -> None:
         self._followed = followed
@@ -54,14 +54,14 @@ class _Window:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Segment | Text]:
         height = options.height or console.height
         if not self._followed.steps:
-            yield Text(f"no step of {visible(self._followed.key)} yet: change it, and see", "dim")
+            yield Text(f"no step of {visible(self._followed.key)} yet; change the object to see steps", "dim")
             return
         older, newer = self._followed.around(height)
         blocks = _fitting(console, options, reversed(older), height)[::-1]
         if len(blocks) == len(older):
             blocks += _fitting(console, options, newer, height - sum(map(len, blocks)))
         self._followed.shown(len(blocks))
-        # without room for one whole step, the layout cuts it off
+        # If not even one step fits, the layout cuts it off.
         blocks = blocks or _fitting(console, options, older[-1:], console.height)
         for line in chain.from_iterable(blocks):
             yield from (*line, Segment.line())
@@ -73,7 +73,7 @@ _Lines: TypeAlias = list[list[Segment]]
 def _fitting(
     console: Console, options: ConsoleOptions, steps: Iterable[Mapping[str, Any]], height: int
 ) -> list[_Lines]:
-    """The lines of each of the first steps, as many as fit into a height."""
+    """Return the lines of the first steps, for as many steps as fit into a height."""
     blocks = []
     for step in steps:
         row = Table.grid(padding=(0, 1))
@@ -91,7 +91,7 @@ def _fitting(
 
 
 def _whereabouts(state: Mapping[str, Any], key: str) -> Iterator[Text]:
-    """Where a key is now: in which part of a queue, with which worker; and how its last sync went."""
+    """Yield a key's current place in a queue, its worker, and the result of its last sync."""
     yield Text(visible(key), "bold")
     for kind in state.get("objects", ()):
         for row in kind["rows"]:
@@ -113,7 +113,7 @@ def _one_line(parts: Iterable[Text], between: str) -> Text:
 
 
 def with_footer(shown: RenderableType, footer: str, console: Console) -> Layout:
-    """The picture above a footer, which keeps its place when the picture is cut off."""
+    """Return a picture with a footer below it, which stays visible when the picture is cut off."""
     words = Text("\n".join(map(visible, footer.splitlines())), "dim")
     lines = len(words.wrap(console, console.width))
     both = Layout()
@@ -151,7 +151,7 @@ def _sentences(screen: ScreenState) -> RenderableType:
 
 
 class _Newest:
-    """The last of some sentences, as many as fit into a few lines."""
+    """The newest of some sentences, as many as fit into a few lines."""
 
     def __init__(self, sentences: Sequence[Text]) -> None:
         self._sentences = sentences
@@ -257,9 +257,9 @@ def _informers(informers: Sequence[Mapping[str, Any]]) -> Table:
 def _table(title: str, heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
     table = Table(title=title, title_justify="left", title_style="bold", box=None, padding=(0, 2, 0, 0))
     for column, head in enumerate(heads):
-        # if a table is too wide, the widest column is cut first, and the name in the first column last
+        # In a table that is too wide, the widest column is shortened first, and the first column last.
         table.add_column(head, header_style="dim", overflow="ellipsis", no_wrap=column == 0)
     for row in rows:
-        # Text, not str: the program's words are not markup
+        # Use Text, because rich would read markup in a str.
         table.add_row(*(Text(visible(cell), no_wrap=True, overflow="ellipsis") for cell in row))
     return table

@@ -1,4 +1,4 @@
-"""What a viewer in a terminal knows: the connection, the last state and steps, and the signs of health."""
+"""The data that `top` shows: the connection, the last state and steps, and the signs of health."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from handloop_learn.top.stream import Message
 SENTENCES: Final = 5
 _MOST_CHARACTERS: Final = 120
 OLD_SECONDS: Final = 10.0
-"""A key that has needed work for this long is a bad sign."""
+"""A key whose work has been outstanding for this long is a bad sign of health."""
 
 
 _INVISIBLE: Final = dict.fromkeys((*range(32), *range(127, 160)), "\N{REPLACEMENT CHARACTER}")
 
 
 def visible(text: str) -> str:
-    """The text, with a symbol in place of each control character, because a terminal obeys those."""
+    """Return a text with a symbol in place of each control character, which would affect the terminal."""
     return text.translate(_INVISIBLE)
 
 
 def skipped(missed: int | None) -> str:
-    """The words for a gap of this many steps, None = the number is unknown."""
+    """Return the words for a gap of some steps. None means that the number is unknown."""
     return "steps were not recorded meanwhile" if missed is None else f"+{missed} events skipped"
 
 
 class Health(NamedTuple):
-    """One sign of health, in words."""
+    """One sign of health, with its description."""
 
     good: bool
     words: str
@@ -36,11 +36,11 @@ class Health(NamedTuple):
 
 class ScreenState:
     """
-    Collects the messages of a stream. Threads: runs on the caller's thread.
+    Collects the content of a stream's messages. Threads: runs on the caller's thread.
 
-    State: url, the page's address; trouble, why it is not connected, "" = it is; state, as described in
-    docs/live.md, empty before the first one; hits, by step; steps, the last few; missed, how many steps were
-    not seen, None = unknown.
+    State: url, the page's address; trouble, why the stream is not connected, or "" if it is; state, the last
+    state as described in docs/live.md, empty before the first one; hits, how often each step was executed;
+    steps, the last few steps; missed, how many steps were missed, or None if the number is unknown.
     """
 
     def __init__(self) -> None:
@@ -69,7 +69,7 @@ class ScreenState:
                 self.steps.extend(message.data)
 
     def health(self) -> list[Health]:
-        """The signs, the connection first. While it is not connected, the last state stays visible."""
+        """Return the signs, beginning with the connection. Without a connection, the last state is used."""
         signs = [Health(good=not self.trouble, words=self.trouble or f"connected to {self.url}")]
         state = self.state
         if not state:
@@ -90,7 +90,7 @@ class ScreenState:
 
 
 def _failing(state: Mapping[str, Any]) -> str:
-    """A key that waits after a failure, with its error; and how many others there are."""
+    """Return a key that waits for a retry, with its error, and the number of other failing keys, or ""."""
     reasons = {one["key"]: one["reason"] for one in state["results"] if one["outcome"] == "failed"}
     keys = [one["key"] for queue in state["queues"] for one in queue["delayed"] if one["failures"]]
     words = next((f"{key} fails: {reasons[key]}" for key in keys if reasons.get(key)), "")

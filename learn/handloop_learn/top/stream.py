@@ -1,4 +1,4 @@
-"""Follows a live page's stream of server-sent events, and connects again when it breaks."""
+"""Follows a live page's stream of server-sent events, and reconnects if the stream breaks."""
 
 from __future__ import annotations
 
@@ -12,17 +12,18 @@ from typing import Any, Final, NamedTuple
 
 RETRY_SECONDS: Final = 1.0
 SILENCE_SECONDS: Final = 30.0
-"""Two heartbeats of the page; a stream that is silent for longer is taken for dead."""
+"""Two heartbeats of the page. A stream that is silent for longer is considered broken."""
 
 _PATH: Final = "/debug/live/events"
 
 
 class Message(NamedTuple):
     """
-    One message.
+    One message for the display.
 
-    event is `snapshot`, `steps`, `state` or `end` with the data of docs/live.md; `connected` with the page's
-    URL; `lost` with a sentence; or, from a reader, `key` with a key, and `said` with the answer to it.
+    event: `snapshot`, `steps`, `state` or `end`, with the data that docs/live.md describes; `connected`, with
+    the page's URL; `lost`, with a sentence on the reason; `key`, with a key that the user pressed; or `said`,
+    with the answer to that key.
     """
 
     event: str
@@ -30,18 +31,19 @@ class Message(NamedTuple):
 
 
 class NoProgramError(OSError):
-    """Nothing serves a live page there; the text says what was found, or what to type."""
+    """No live page was found at the address. The message says what was found, or what to type."""
 
 
 class Stream:
     """
-    The messages of one page. Threads: runs on the caller's thread.
+    Receives the messages of one page. Threads: runs on the caller's thread.
 
-    State: _last_id, from which the page continues after a break; _found, whether there was a page.
+    State: _last_id, the last event's ID, after which the page continues the stream; _found, whether a page
+    has been found.
     """
 
     def __init__(self, find: Callable[[], str], *, pause: Callable[[float], None] = time.sleep) -> None:
-        """Args: find: returns the page's URL, or raises OSError; it is called again for each connection."""
+        """Args: find: returns the page's URL, or raises OSError. It is called before each connection."""
         self._find = find
         self._pause = pause
         self._last_id = ""
@@ -49,10 +51,10 @@ class Stream:
 
     def messages(self) -> Iterator[Message]:
         """
-        Every message, forever; between two connections, a message with the reason.
+        Yield every message, forever. A `lost` message with the reason follows each broken connection.
 
-        Raises: NoProgramError if there is no page at first.
-        Blocks: until the next message; at most SILENCE_SECONDS while the page is silent.
+        Raises: NoProgramError if the first connection finds no page.
+        Blocks: until the next message, which arrives after at most SILENCE_SECONDS.
         """
         ended = ""
         while True:
@@ -66,7 +68,7 @@ class Stream:
                         )
                     yield message
                 yield Message(
-                    "lost", f"{ended or 'the program ended the stream: '}waiting for it to come back"
+                    "lost", f"{ended or 'the program ended the stream: '}waiting for it to start again"
                 )
             except (OSError, HTTPException, ValueError) as error:
                 if not self._found:
@@ -92,9 +94,9 @@ class Stream:
 
 def events(lines: Iterable[bytes]) -> Iterator[tuple[str, str, str]]:
     """
-    The events of a stream: name, id, data. Comments are skipped, and so is an event that a break cut off.
+    Yield the name, ID and data of each event in a stream. Comments and incomplete events are skipped.
 
-    Follows: WHATWG HTML 9.2.6, as far as the page uses it: no lone carriage returns, no default event.
+    Follows: WHATWG HTML 9.2.6, without lone carriage returns and default events, which the page does not use.
     """
     fields: dict[str, str] = {}
     data: list[str] = []
@@ -110,7 +112,7 @@ def events(lines: Iterable[bytes]) -> Iterator[tuple[str, str, str]]:
 
 
 class RefusedError(ValueError):
-    """The program refused a request; said is its reason, in one line."""
+    """The program refused a request. Field: said, the reason, in one line."""
 
     def __init__(self, host: str, status: int, said: str) -> None:
         super().__init__(f"{host} answered {status}: {said}")
@@ -118,8 +120,12 @@ class RefusedError(ValueError):
 
 
 def opened(request: urllib.request.Request) -> Any:
-    """The response to a request, as a context. Raises: RefusedError, OSError, HTTPException."""
-    # without the environment's proxies, because the page is on loopback or at the given address
+    """
+    Send a request, and return the response as a context.
+
+    Raises: RefusedError if the program refuses; OSError or HTTPException if it cannot be reached.
+    """
+    # Ignore the environment's proxies, because the page is on loopback or at the given address.
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
         return opener.open(request, timeout=SILENCE_SECONDS)

@@ -111,7 +111,7 @@ def test_each_file_is_a_run() -> None:
 def test_a_run_that_does_not_show_what_it_promises_is_refused() -> None:
     """A mark without its step."""
     steps = [step | {"facts": {}} for step in kept("apply")["steps"]]
-    with pytest.raises(MarkMissingError, match="apply: no step after 0 is `listed`"):
+    with pytest.raises(MarkMissingError, match="apply: no step after step 0 matches the mark `listed`"):
         recording(RUNS[0], [steps])
 
 

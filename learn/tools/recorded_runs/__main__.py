@@ -1,9 +1,9 @@
 """
-Makes the live page's recordings anew: `python -m tools.recorded_runs [NAME ...]`, no name = all.
+Renews the live page's recordings: `python -m tools.recorded_runs [NAME ...]`. Without a name, it renews all.
 
-It writes docs/live-page/runs, prints what is in each, and writes the page with all of them. With `--retell`,
-it keeps the steps, so that addresses still lead to them, and renews only their sentences. `--page` writes
-only the page.
+It writes them to docs/live-page/runs, prints a summary of each, and writes the page with all recordings. With
+`--retell`, it keeps the steps, so that their addresses stay valid, and renews only the sentences. With
+`--page`, it writes only the page.
 """
 
 from __future__ import annotations

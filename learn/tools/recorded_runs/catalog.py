@@ -1,4 +1,4 @@
-"""The recordings of the live page: what each is about, and what it must show."""
+"""The live page's recordings, with their captions, and the steps that each must show."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FOO: Final = "default/example-foo"
 
 
 class Mark(NamedTuple):
-    """A step that a run must show: the nth one with this number, these facts and these parts of its words."""
+    """A step that a run must show, which is the nth step that matches the other fields."""
 
     name: str
     step: int
@@ -30,11 +30,11 @@ class Mark(NamedTuple):
 
 class Run(NamedTuple):
     """
-    One run: its name in addresses, its title, and what it is about in one sentence.
+    One run. name: its name in addresses; about: its content, in one sentence.
 
-    marks come in this order, and each has an address, `#run=NAME&at=MARK`. opening says, before the first
-    step, what was arranged. key is the only key shown at first, "" = all keys; shows names the page's filters
-    to turn on. says: the lines with which the recording stops at some of the marks, the moments.
+    marks: steps that appear in this order, each with an address, `#run=NAME&at=MARK`. opening: the situation
+    before the first step. says: captions for some of the marks, at which the recording stops. key: the only
+    key shown at first, or "" for all keys. shows: the page's filters that are turned on.
     """
 
     name: str

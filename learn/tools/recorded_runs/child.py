@@ -1,9 +1,9 @@
 """
-The Foo controller in a separate process, which can be killed. It prints the entries of its tape.
+Runs the Foo controller in a separate process, which can be killed. The process prints its tape's entries.
 
     python -m tools.recorded_runs.child URL TOKEN [IDENTITY]
 
-With an identity, it works only while it holds the lease default/foo.
+With an identity, the controller works only while it holds the lease default/foo.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ RETRY_SECONDS: Final = 0.5
 
 class Child:
     """
-    A process that runs the controller. Use it with `with`, at whose end it is killed, as by `kill -9`.
+    A process that runs the controller. It is a context, at whose end the process is killed, as by `kill -9`.
 
-    entries = what it has printed, which a thread reads. ended_at = when it ended, by the clock of its steps.
-    Threads: runs on the script's thread.
+    Fields: entries, the entries that the process has printed so far; ended_at, when it ended, on the clock of
+    its steps. Threads: runs on the script's thread; another thread reads the entries.
     """
 
     def __init__(self, url: str, token: str, identity: str = "") -> None:
@@ -72,7 +72,7 @@ class Child:
         return not self._reader.is_alive()
 
     def told(self, number: int, component: str = "", **facts: Any) -> list[Entry]:
-        """The steps so far with this number, component and facts."""
+        """Return the steps so far with this number, component and facts."""
         return [
             step
             for step in list(self.entries)
@@ -90,7 +90,7 @@ class Child:
 
 
 def main(url: str, token: str, identity: str = "") -> None:
-    """Run the controller until the process is killed, or has lost the lease. Raises: LeadershipLost."""
+    """Run the controller until the process is killed. Raises: LeadershipLost if it loses the lease."""
     config = ClientConfig(host=url, credentials=StaticCredentials(f"Bearer {token}"))
     tape = Tape(lambda entry: print(json.dumps(entry), flush=True))  # noqa: T201 - the output
     with quiet_logs(), tape.recording():

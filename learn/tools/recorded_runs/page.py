@@ -1,4 +1,4 @@
-"""The live page with all recordings, in one file."""
+"""Writes the live page with all recordings, in one file."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from tools.recorded_runs.shelf import FOLDER as RECORDINGS
 from tools.recorded_runs.shelf import read
 
 FOLDER: Final = RECORDINGS.parent
-"""Where the page is in the repository, so that a clone opens it without a build."""
+"""The page's folder in the repository. A clone can open the page without a build."""
 
 
 def write_live_page(folder: Path = FOLDER, docs: Mapping[int, str] | None = None) -> None:
-    """Write it into a folder. Args: docs: as for handloop_learn.live.scenes.scenes."""
+    """Write the page into a folder. Args: docs: the same as for handloop_learn.live.scenes.scenes."""
     write_page(folder, [read(run.name) for run in RUNS], scenes=scenes(docs))

@@ -1,4 +1,4 @@
-"""The Foo controller on a sandbox, in this process, with a tape that records it."""
+"""Runs the Foo controller on a sandbox in this process, and records it on a tape."""
 
 from __future__ import annotations
 
@@ -26,22 +26,23 @@ _PATHS: Final[dict[object, str]] = {Foo: FOOS, Deployment: DEPLOYMENTS}
 
 
 def late_events(stage: Stage) -> None:
-    """Let watch events come 10 ms after a change, as over a network, so that a write's answer comes first."""
+    """Delay watch events by 10 ms, as a network would, so that a write's answer arrives before its event."""
     stage.sandbox.faults.delay_watches(_LATE_SECONDS, resources=["foos", "deployments"])
 
 
 class Program:
     """
-    The plain Foo controller, or the hardened one, on its own stage, with one worker.
+    The plain or the hardened Foo controller, with one worker, on its own Stage.
 
-    Use it with `with`; it begins at rest.
+    It is a context, which begins when the controller is idle.
 
-    entries = what its tape has written. A script acts on parts, and on faults in them.
+    Fields: entries, the tape's entries; parts, the controller's parts; faults, with which a script disturbs
+    them.
     Threads: runs on the script's thread.
     """
 
     def __init__(self, *, lifelike: bool = False, hardened: bool = False) -> None:
-        """Args: lifelike: as for Stage."""
+        """Args: lifelike: the same as for Stage; hardened: whether to run the hardened controller."""
         self._add = add_foo if hardened else add_plain_foo
         self.entries: list[Entry] = []
         self.stage = Stage(lifelike=lifelike)
@@ -64,7 +65,7 @@ class Program:
         self._stack.close()
 
     def told(self, number: int, key: str, **facts: Any) -> list[Entry]:
-        """The steps so far with this number, key and facts."""
+        """Return the steps so far with this number, key and facts."""
         return [
             step
             for step in list(self.entries)
@@ -72,21 +73,21 @@ class Program:
         ]
 
     def begin(self) -> None:
-        """Wait for rest, and let the recording begin here, with the last state."""
+        """Wait until the controller is idle, and begin the recording here, with the last state."""
         self.rest()
         self.entries[:] = [{"state": self.last_state()}]
 
     def outside(self, why: str, *, stale: Sequence[str] = ()) -> None:
-        """Put a sentence between the steps. Args: stale: as for gap."""
+        """Add a sentence between the steps. Args: stale: the same as for gap."""
         self.entries.append(gap(REAL_CLOCK.now(), why, goes_on=True, stale=stale))
 
     def last_state(self) -> dict[str, Any]:
-        """The newest state on the tape."""
+        """Return the newest state on the tape."""
         state: dict[str, Any] = next(entry["state"] for entry in reversed(self.entries) if "state" in entry)
         return state
 
     def rest(self, *, but_retries: bool = False) -> None:
-        """Wait until the caches match the server, and nothing is left to do. Blocks: until then."""
+        """Wait until the caches match the server and the controller is idle. Blocks: until then."""
         keys = 3 if but_retries else 4
         until(
             lambda: self._is_idle(keys) and self._is_mirrored() and self._is_idle(keys),
@@ -94,18 +95,18 @@ class Program:
         )
 
     def status(self) -> dict[str, Any]:
-        """The Foo's status on the server."""
+        """Return the Foo's status on the server."""
         status: dict[str, Any] = self.stage.send("GET", f"{FOOS}/example-foo").get("status", {})
         return status
 
     def scale(self, replicas: int) -> None:
-        """Change the Foo, and wait until its handler has been told. Blocks: until then."""
+        """Change the Foo's replicas, and wait until its handler has been called. Blocks: until then."""
         before = len(self.told(7, FOO))
         self.stage.send("PATCH", f"{FOOS}/example-foo", {"spec": {"replicas": replicas}})
         until(lambda: len(self.told(7, FOO)) > before, "the handler")
 
     def _is_idle(self, keys: int) -> bool:
-        """Args: keys: how many of a queue's four key counts must be zero."""
+        """Return whether nothing is queued. Args: keys: how many of a queue's four counts must be zero."""
         statistics = [informer.statistics() for informer in self.parts.informers()]
         pending = sum(one.queued + sum(listener.pending for listener in one.listeners) for one in statistics)
         queues = self.parts.queues().values()

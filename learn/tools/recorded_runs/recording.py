@@ -1,4 +1,4 @@
-"""A recording as a document, for the page and for the repository."""
+"""Builds a recording's document, for the page and for the repository."""
 
 from __future__ import annotations
 
@@ -13,21 +13,27 @@ from tools.recorded_runs.catalog import PRESENT, Mark, Run
 
 
 class MarkMissingError(Exception):
-    """A run does not show what it promises."""
+    """A run does not show one of its marks."""
 
 
 def recording(run: Run, parts: Sequence[Iterable[Entry]]) -> dict[str, Any]:
     """
-    The document of a run: its steps, numbered from 1 and timed from the first one, its states, and its marks.
+    Return a run's document, with its steps, numbered from 1 and timed from the first step, its states and
+    marks.
 
-    Args: parts: what each process reported. Raises: MarkMissingError.
+    Args: parts: the entries that each process reported. Raises: MarkMissingError if the run does not show a
+    mark.
     """
     told = numbered(parts, run.opening)
     return {**_head(run, told["steps"]), **told}
 
 
 def retold(run: Run, document: Mapping[str, Any]) -> dict[str, Any]:
-    """The same steps with today's sentences, title and marks. Raises: MarkMissingError."""
+    """
+    Return a document with the same steps, but current sentences, title and marks.
+
+    Raises: MarkMissingError if the steps do not show a mark.
+    """
     opening, *told = document["steps"]
     told = [step if step["step"] == GAP else {**step, "why": sentence(step)} for step in told]
     steps = [{**opening, "why": run.opening}, *told]
@@ -40,20 +46,20 @@ def _head(run: Run, steps: Sequence[Entry]) -> dict[str, Any]:
 
 
 def sentence(step: Mapping[str, Any]) -> str:
-    """What the page would say about a step now."""
+    """Return the page's current sentence about a step."""
     words = ("thread", "step", "component", "key", "facts")
     return explain(Step(step["seq"], step["t"], *(step[word] for word in words)))
 
 
 def _marked(run: Run, steps: Sequence[Entry]) -> dict[str, int]:
-    """The seq of each mark, which is that of the nth matching step after the previous mark."""
+    """Return the seq of each mark, which is the seq of the nth matching step after the previous mark."""
     marks: dict[str, int] = {}
     at = 0
     for mark in run.marks:
         like = (step["seq"] for step in steps[at:] if _is_like(mark, step))
         found = next(islice(like, mark.nth - 1, None), None)
         if found is None:
-            raise MarkMissingError(f"{run.name}: no step after {at} is `{mark.name}`")
+            raise MarkMissingError(f"{run.name}: no step after step {at} matches the mark `{mark.name}`")
         marks[mark.name] = at = found
     return marks
 

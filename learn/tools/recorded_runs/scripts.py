@@ -1,4 +1,4 @@
-"""What happens in each recording. A script returns what was reported, one list per process."""
+"""The scripts that play the recordings. A script returns the reported entries, in one list per process."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SLOW_SECONDS: Final = 1.0
 
 
 def apply() -> Parts:
-    """The first lists, a Foo and its Deployment; once all is at rest, the Deployment becomes available."""
+    """Start the controller, create a Foo and, when the controller is idle, make its Deployment available."""
     with Program() as program:
         program.stage.apply()
         program.rest()
@@ -35,7 +35,7 @@ def apply() -> Parts:
 
 
 def merge() -> Parts:
-    """The only worker waits for the server's answer about another Foo."""
+    """Scale a Foo several times, while the only worker waits for the server's answer about another Foo."""
     with Program() as program:
         program.stage.apply()
         program.begin()
@@ -49,7 +49,7 @@ def merge() -> Parts:
 
 
 def in_flight() -> Parts:
-    """The Foo gets a label; while its status is being written, its Deployment becomes available."""
+    """Label the Foo, and make its Deployment available while the Foo's status is being written."""
     with Program() as program:
         program.stage.apply()
         program.begin()
@@ -62,7 +62,7 @@ def in_flight() -> Parts:
 
 
 def missing_done() -> Parts:
-    """One call of done() is left out; another Foo shows that the worker is free; then done() is called."""
+    """Leave out one call of done(), show with another Foo that the worker is free, and then call done()."""
     with Program() as program:
         program.stage.apply()
         program.begin()
@@ -78,7 +78,7 @@ def missing_done() -> Parts:
 
 
 def expired() -> Parts:
-    """The watch of Foos ends, and opens again only after a Foo was deleted and the history forgotten."""
+    """End the watch of Foos. Before it opens again, delete a Foo, and discard the server's history."""
     with Program() as program:
         faults = program.stage.sandbox.faults
         program.stage.apply()
@@ -97,7 +97,7 @@ def expired() -> Parts:
 
 
 def failures() -> Parts:
-    """The server answers three creates with 500."""
+    """Answer three creates with 500."""
     with Program() as program:
         program.begin()
         program.stage.sandbox.faults.error(
@@ -109,7 +109,7 @@ def failures() -> Parts:
 
 
 def conflict() -> Parts:
-    """The watch of Foos is late: another writer changes the Foo, then its Deployment becomes available."""
+    """Delay the watch of Foos, change the Foo as another writer, and make its Deployment available."""
     with Program() as program:
         stage = program.stage
         stage.apply()
@@ -129,7 +129,7 @@ def conflict() -> Parts:
 
 
 def restart() -> Parts:
-    """The server never answers the first status write, so the process is killed before it."""
+    """Leave the first status write without an answer, and kill the process while it waits."""
     with Stage(users=("first", "second"), lifelike=False) as stage:
         late_events(stage)
         faults = stage.sandbox.faults
@@ -143,7 +143,7 @@ def restart() -> Parts:
             "kill -9 ended the process: its caches, its queue and its half-done sync are gone. "
             "A new process starts, and knows nothing.",
         )
-        # Foos are listed first, or the Deployments' handler would meet an owner that no cache knows yet
+        # Delay the Deployments, because their handler needs the Foo, which owns them, in the cache.
         faults.latency(_FOOS_FIRST_SECONDS, verbs=["list", "watch"], resources=["deployments"], count=1)
         with Child(stage.sandbox.url, "second") as second:
             until(lambda: second.told(10, "foos", code="200"), "the status")
@@ -152,7 +152,7 @@ def restart() -> Parts:
 
 
 def lease() -> Parts:
-    """The server answers the leader only with errors, and the Foo changes while nobody leads."""
+    """Answer the leader only with errors, and change the Foo while no process leads."""
     with Stage(users=("ada", "bob"), lifelike=False) as stage, Child(stage.sandbox.url, "ada", "ada") as ada:
         late_events(stage)
         until(lambda: ada.told(10, "leases"), "a leader")
@@ -176,7 +176,7 @@ def lease() -> Parts:
 
 
 def storm() -> Parts:
-    """A Foo is deleted, and its watch is late: with the plain controller, then with the hardened one."""
+    """Delete a Foo while its watch is late, with the plain controller and then with the hardened one."""
     plain, hardened = _deleted_foo(hardened=False), _deleted_foo(hardened=True)
     again = gap(
         max(entry["t"] for entry in plain if "t" in entry),
@@ -210,7 +210,7 @@ def _deleted_foo(*, hardened: bool) -> Sequence[Entry]:
 
 
 def _rests(child: Child, stage: Stage) -> bool:
-    """Whether a child's last state shows nothing left to do, and the server's newest versions."""
+    """Return whether a child's last state is idle, and contains the server's newest versions."""
     state = child.entries[-1].get("state") if child.entries else None
     if not state or any(any(queue["counts"].values()) for queue in state["queues"]):
         return False
@@ -220,18 +220,18 @@ def _rests(child: Child, stage: Stage) -> bool:
 
 
 def _become_available(stage: Stage) -> None:
-    """Write what a cluster's own controllers, which do not run here, write once the pod runs."""
+    """Write the Deployment's status, as the cluster's own controllers, which do not run here, would."""
     one = {"replicas": 1, "readyReplicas": 1, "availableReplicas": 1}
     stage.send("PATCH", f"{DEPLOYMENTS}/{_NAME}/status", {"status": one})
 
 
 def _slow(program: Program, verb: str, resource: str) -> None:
-    """Make the next request of this sort take a long time."""
+    """Delay the answer to the next request with a verb for a resource."""
     program.stage.sandbox.faults.latency(_SLOW_SECONDS, verbs=[verb], resources=[resource], count=1)
 
 
 def _label(stage: Stage, name: str = _NAME) -> None:
-    """Change a Foo in a way that does not matter to the controller."""
+    """Label a Foo, which does not require any work of the controller."""
     stage.send("PATCH", f"{FOOS}/{name}", {"metadata": {"labels": {"team": "blue"}}})
 
 

@@ -1,4 +1,4 @@
-"""The recordings in the repository, one file each, with one step or the changes of one state per line."""
+"""Reads and writes the repository's recordings. Each line of a file is one step, or one state's changes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FOLDER: Final = ROOT / "learn/docs/live-page/runs"
 
 
 def write(document: Mapping[str, Any], folder: Path = FOLDER) -> int:
-    """Keep a document in the repository. Returns: its size in bytes."""
+    """Write a document to the repository. Returns: its size in bytes."""
     lines = {key: document[key] for key in ("steps", "states")}
     head = json.dumps({key: value for key, value in document.items() if key not in lines}, ensure_ascii=False)
     body = [
@@ -28,6 +28,6 @@ def write(document: Mapping[str, Any], folder: Path = FOLDER) -> int:
 
 
 def read(name: str, folder: Path = FOLDER) -> dict[str, Any]:
-    """A document of the repository."""
+    """Return a document of the repository."""
     document: dict[str, Any] = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
     return document

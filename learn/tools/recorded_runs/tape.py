@@ -1,12 +1,12 @@
 """
-Records a running program: its steps, and its state after each of them.
+Records a running program's steps, and its state after each of them.
 
-The thread that took the step also takes the state, as soon as it no longer holds a lock. While no step
-follows, the state is taken again every 0.1 s. So a state never falls between two things that happen under one
-lock, which nobody could see.
+The thread that executes a step also records the state, as soon as it holds no lock. Until the next step, the
+state is recorded again every 0.1 s. A recorded state is therefore never one in the middle of a locked
+section, which other threads cannot observe.
 
-A tape slows the program by about a millisecond per step, and the worker waits 30 ms after each of its steps,
-so that what follows from one is mostly over before the next.
+A tape slows the program by about a millisecond per step. The worker also waits 30 ms after each of its steps,
+so that most of the step's consequences precede the next step.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ _QUIET_SECONDS: Final = 0.1
 
 
 class _Held(threading.local):
-    """How many locks a thread holds, and whether it is taking a state."""
+    """The number of locks that a thread holds, and whether the thread is recording a state."""
 
     locks = 0
     taking = False
 
 
 class _WatchedLock:
-    """Implements handloop.seams.locks.Lock, and tells when a thread no longer holds any."""
+    """Implements handloop.seams.locks.Lock, and calls a function when a thread has released its last lock."""
 
     def __init__(self, held: _Held, released: Callable[[], None]) -> None:
         self._lock = threading.Lock()
@@ -46,13 +46,13 @@ class _WatchedLock:
         self._released = released
 
     def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:  # noqa: FBT001, FBT002 - threading's
-        """Take the lock."""
+        """Acquire the lock."""
         taken = self._lock.acquire(blocking, timeout)
         self._held.locks += taken
         return taken
 
     def release(self) -> None:
-        """Give the lock back."""
+        """Release the lock."""
         self._lock.release()
         self._held.locks -= 1
         if not self._held.locks and not self._held.taking:
@@ -67,16 +67,16 @@ class _WatchedLock:
 
 class Tape:
     """
-    The steps and states of one program, which is made and runs within `recording`.
+    Writes the steps and states of one program, which is created and runs in the context of `recording`.
 
-    State: under _taking, which is taken by threads that hold no lock of the program: _cursor, the last step
-    written. _waited_after, the step after which the worker last waited; only the worker uses it. parts,
-    None = no state yet; the program's thread sets it.
-    Threads: any.
+    State: _cursor, the last step written, under the lock _taking, which threads acquire only while they hold
+    no lock of the program; _waited_after, the step after which the worker last waited, which only the worker
+    uses; parts, set by the program's thread, or None while the program has no state.
+    Threads: usable from any thread.
     """
 
     def __init__(self, write: Callable[[Entry], None], clock: Clock = REAL_CLOCK) -> None:
-        """Args: write: takes the entries, one at a time, in order."""
+        """Args: write: called with each entry, in order."""
         self.parts: Parts | None = None
         self._write = write
         self._clock = clock
@@ -87,7 +87,7 @@ class Tape:
 
     @contextmanager
     def recording(self) -> Iterator[None]:
-        """Record steps for as long as the context lasts; locks made meanwhile tell when they are free."""
+        """Return a context that records steps, and records the state when a thread has released its locks."""
         before = set_lock_factory(self._new_lock)
         recorder = Recorder()
         self._cursor = recorder.join()
@@ -105,7 +105,7 @@ class Tape:
             set_lock_factory(before)
 
     def take(self) -> None:
-        """Write the steps since the last time, then the state. Blocks: the worker, for a pause."""
+        """Write the steps since the last call, and then the state. Blocks: the worker, for 30 ms."""
         recorder = self._recorder
         if recorder is None:
             return
@@ -130,12 +130,12 @@ class Tape:
         return snapshot(self.parts, recorder.steps, clock=self._clock)
 
     def _write_state(self, recorder: Recorder, state: dict[str, Any]) -> None:
-        # a state that more steps have overtaken is not their state, which comes next
+        # If further steps have followed, this state is outdated, and the next one will be written.
         if not recorder.after(self._cursor, 1).steps:
             self._write({"state": state})
 
     def _settle(self, recorder: Recorder, ended: threading.Event) -> None:
-        """Take the state again while no step comes, because what the last one started goes on."""
+        """Record the state again while no step occurs, because the last step's consequences continue."""
         self._held.taking = True
         seen = self._cursor
         while not ended.wait(_QUIET_SECONDS):
@@ -145,7 +145,7 @@ class Tape:
                 seen = self._cursor
 
     def _let_others(self, recorder: Recorder) -> None:
-        """Wait after a step of the worker, on its thread."""
+        """On the worker's thread, wait after each of its steps."""
         if threading.current_thread().name == WORKER:
             newest = max((step.seq for step in recorder.steps() if step.thread == WORKER), default=0)
             if newest > self._waited_after:

@@ -600,7 +600,7 @@ PLANTED: Final[dict[str, Planted]] = {
         "once more", always(job_by_chance), always(job_of_the_object), (Job,), story=PLAIN
     ),
     "a child named by a counter": Planted(
-        "nobody asked for it", lambda: Counted().reconcile, always(once_by_name), story=PLAIN
+        "but should not", lambda: Counted().reconcile, always(once_by_name), story=PLAIN
     ),
     "a child without a name": Planted(
         "once more", always(page_without_a_name), always(once_by_name), story=PLAIN
@@ -621,10 +621,10 @@ PLANTED: Final[dict[str, Planted]] = {
         (Deployment, Service),
     ),
     "a finalizer after what it is for": Planted(
-        "ConfigMap kube-public/default-a is there in the end", always(listed_first), always(listed), ()
+        "ConfigMap kube-public/default-a exists in the end", always(listed_first), always(listed), ()
     ),
     "a finalizer goes before the end": Planted(
-        "ConfigMap kube-public/default-a is there in the end", always(freed_first), always(listed), ()
+        "ConfigMap kube-public/default-a exists in the end", always(freed_first), always(listed), ()
     ),
     "all finalizers go": Planted(
         "removed another client's finalizer", always(frees_of_all), always(listed), ()
@@ -640,7 +640,7 @@ PLANTED: Final[dict[str, Planted]] = {
         "the operator deletes ConfigMap default/a", always(replaces), always(keeps_page)
     ),
     "overwritten without a version": Planted(
-        "undid another client's edit", always(overwrites), always(keeps_page)
+        "removed another client's label", always(overwrites), always(keeps_page)
     ),
     "a foreign object is taken": Planted("was written", always(takes_any), always(corrects_its_own)),
     "made once": Planted(RENAMED, always(makes_once), always(keeps_page)),

@@ -32,7 +32,7 @@ def test_an_address_is_what_people_have_at_hand(text: str, url: str) -> None:
 )
 def test_what_is_no_address_is_refused(text: str) -> None:
     """With an example."""
-    with pytest.raises(ArgumentTypeError, match="is not an address: give host:port"):
+    with pytest.raises(ArgumentTypeError, match="is not an address; write host:port"):
         parse_address(text)
 
 

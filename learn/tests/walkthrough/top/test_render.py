@@ -112,7 +112,7 @@ def test_on_a_tiny_terminal_the_newest_step_begins() -> None:
 
 def test_before_its_first_step_a_followed_key_is_waited_for() -> None:
     """With what to do."""
-    assert "no step of default/a yet: change it, and see" in followed(80, 24, 0)[2]
+    assert "no step of default/a yet; change the object to see steps" in followed(80, 24, 0)[2]
 
 
 def test_before_the_first_message_it_shows_what_to_do() -> None:

@@ -35,7 +35,7 @@ def test_a_program_that_goes_away_and_comes_back() -> None:
         assert next_of(told, "steps").data[0]["key"] == "default/a"
     assert next_of(told, "end").data == {"reason": "the program was stopped"}
     ended = "the program ended (the program was stopped): "
-    assert next_of(told, "lost").data == f"{ended}waiting for it to come back"
+    assert next_of(told, "lost").data == f"{ended}waiting for it to start again"
     refused = f"nothing answers at 127.0.0.1:{port}: connection refused; trying again every second"
     assert next(told).data == ended + refused
     with serving(new_server(port=port)):
