@@ -68,7 +68,10 @@ def test_all_names_follow_from_the_keywords() -> None:
         ("class A(Kind, group='a.b', version='v1', plural='As'): pass", "plural='As'"),
         ("class A(Kind, group='a.b', version='v1', scope='cluster'): pass", "scope='cluster'"),
         ("class A(Kind, group='a.b', version='v1', tag='B'): pass", "remove tag, because"),
-        ("class A(Kind, group='a.b', version='v1'): api_version: str = 'a.b/v2'", "remove api_version, because"),
+        (
+            "class A(Kind, group='a.b', version='v1'): api_version: str = 'a.b/v2'",
+            "remove api_version, because",
+        ),
         ("class A(Kind, group='a.b', version='v1', plurals='as'): pass", "plurals"),
     ],
 )

@@ -127,7 +127,11 @@ def test_list_from_the_past_is_refused_unless_the_server_denies_what_was_seen(
 ) -> None:
     """kubernetes#107457: a server that answers "too large" has no later state; a lagging one may have."""
     rig = pages(error, page(deployment("a"), rv=2))
-    with nullcontext() if taken else pytest.raises(StaleList, match="at resource version 2, but 3 was seen before"):
+    with (
+        nullcontext()
+        if taken
+        else pytest.raises(StaleList, match="at resource version 2, but 3 was seen before")
+    ):
         rig.get("3")
 
 

@@ -257,7 +257,7 @@ def test_an_object_may_be_typed_and_the_assertion_shows_why() -> None:
     assert_kstatus(new, "InProgress")
     failed = Condition(type="Stalled", status="True", reason="TerminalError", message="no such image")
     stuck = Thing(metadata=new.metadata, status=Status(observed_generation=1, conditions=(failed,)))
-    words = r"kstatus is Failed, as Stalled is True \(TerminalError\) \(no such image\); expected Current: Thing\("
+    words = r"is Failed, as Stalled is True \(TerminalError\) \(no such image\); expected Current: Thing\("
     with pytest.raises(AssertionError, match=words):
         assert_kstatus(stuck)
     raw = json.dumps(document(CUSTOM, 2, {"observedGeneration": 1})).encode()

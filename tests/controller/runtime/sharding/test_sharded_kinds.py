@@ -20,7 +20,9 @@ def test_the_first_to_need_a_kind_decides() -> None:
     kinds.declare(Foo, "uid")
     assert (scope := kinds.scope_of(Foo)) is not None
     assert scope.by == "uid"
-    with pytest.raises(ShardingError, match="Foo cannot be sharded by uid for one controller and differently"):
+    with pytest.raises(
+        ShardingError, match="Foo cannot be sharded by uid for one controller and differently"
+    ):
         kinds.declare(Foo, "label")
     assert kinds.scope_of(Deployment) is None
     kinds.declare(Deployment, "label")
