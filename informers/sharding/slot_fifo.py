@@ -15,7 +15,7 @@ Its objects depart, and the next list adds them as new ones.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
 from typing import Final, TypeVar
 
@@ -76,10 +76,13 @@ class SlotFIFO(DeltaFIFO[T]):
         """
         slots = [self._slot_of(obj) for obj in objects]  # hash them before taking the lock
         with self._lock:
-            self._depart_locked()
+            # Read the held slots once. If a slot were released between two reads, its objects would be deleted
+            # as unlisted, and the depart() that follows the release would not find them.
+            held = self._scope.held.now.since
+            self._depart_locked(held)
             asked = self._source.asked
             is_other, self._listed = asked is not self._listed, asked
-            opened = self._open_locked(asked)
+            opened = self._open_locked(asked, held)
             ours: Listed[T] = Listed()
             unchanged: set[str] = set()
             for key, obj, slot in zip(objects.keys, objects, slots, strict=True):
@@ -97,7 +100,7 @@ class SlotFIFO(DeltaFIFO[T]):
     def depart(self) -> None:
         """Queue the departure of the objects in released slots. Any thread can call this."""
         with self._lock:
-            self._depart_locked()
+            self._depart_locked(self._scope.held.now.since)
             self._lock.notify_all()
 
     def has_opened(self, version: int) -> bool:
@@ -116,14 +119,13 @@ class SlotFIFO(DeltaFIFO[T]):
         metadata = obj.metadata
         return self._scope.slot_of(metadata.namespace, metadata.uid, metadata.labels)
 
-    def _open_locked(self, asked: Held) -> set[int]:
+    def _open_locked(self, asked: Held, held: Mapping[int, int]) -> set[int]:
         """Open the requested slots that are still held. Returns: the slots that were not open before."""
-        held, before = self._scope.held.now.since, self._open
+        before = self._open
         self._open = {slot: since for slot, since in asked.since.items() if held.get(slot) == since}
         return {slot for slot, since in self._open.items() if before.get(slot) != since}
 
-    def _depart_locked(self) -> None:
-        held = self._scope.held.now.since
+    def _depart_locked(self, held: Mapping[int, int]) -> None:
         left = {slot for slot, since in self._open.items() if held.get(slot) != since}
         if not left:
             return

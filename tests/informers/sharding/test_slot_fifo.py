@@ -17,7 +17,7 @@ from handloop.informers.keys import (
     deletion_handling_meta_namespace_key_func,
     meta_namespace_key_func,
 )
-from handloop.informers.sharding.held_slots import HeldSlots
+from handloop.informers.sharding.held_slots import Held, HeldSlots
 from handloop.informers.sharding.shard_scope import SLOT_LABEL, ShardScope
 from handloop.informers.sharding.slot_fifo import SlotFIFO
 from handloop.seams.clock import REAL_CLOCK
@@ -137,6 +137,30 @@ def test_a_list_may_come_before_its_fifo_has_heard_of_the_change() -> None:
     rig.answer(obj("a", 0))
     rig.pop()
     assert (rig.names(), rig.told) == ("a", [])
+
+
+class ReleasingSource:
+    """Releases slot 1 when the FIFO reads which slots the list requested, so in the middle of a replace."""
+
+    def __init__(self, rig: Rig) -> None:
+        self.scope = rig.source.scope
+        self._rig, self._asked = rig, rig.held.now
+
+    @property
+    def asked(self) -> Held:
+        self._rig.held.remove(1)
+        return self._asked
+
+
+def test_a_slot_may_leave_while_a_list_is_taken_in() -> None:
+    """Its objects depart then, too: no handler is told of a deletion that did not happen."""
+    rig = Rig(0, 1, follows=False)
+    rig.listed(obj("a", 0), obj("b", 1), obj("c", 1))
+    rig.fifo._source = ReleasingSource(rig)  # type: ignore[assignment] # it has what is read
+    rig.answer(obj("a", 0), obj("b", 1, 2))
+    rig.fifo.depart()
+    rig.pop()
+    assert (rig.names(), [words for words in rig.told if words.startswith("-")]) == ("a", [])
 
 
 def test_a_slot_that_came_back_waits_for_its_own_list() -> None:
