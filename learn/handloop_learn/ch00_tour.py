@@ -69,7 +69,7 @@ def chapter(screen: Screen) -> End:
         before = _strip(screen, trace)
         log.take_errors()
         screen.break_it(
-            "we delete the Deployment. The server answers the first attempt to create it again with a 500.",
+            "we delete the Deployment. The first attempt to create a new one fails with a 500.",
             "Does the Deployment come back?",
         )
         stage.sandbox.faults.error(500, verbs=["create"], resources=["deployments"], count=1)

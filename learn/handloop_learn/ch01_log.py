@@ -62,7 +62,7 @@ def chapter(screen: Screen) -> End:
             "The BOOKMARK carries only a version, here the ConfigMap's. It means that you have received "
             "every change to a Foo up to that version."
         )
-        screen.ask("What does a watch without a version send first: past changes, or the present objects?")
+        screen.ask("What does a watch without a version send first: past changes, or the current objects?")
         with stage.watch(FOOS, "") as events:
             present = _show(screen, events, 1)
         screen.reveal(

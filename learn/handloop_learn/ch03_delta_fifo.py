@@ -1,4 +1,4 @@
-"""Chapter 3: between the reflector and the informer, changes are queued by their object's key."""
+"""Chapter 3: between the reflector and the informer, a queue groups changes by object key."""
 
 from __future__ import annotations
 
@@ -60,7 +60,8 @@ def chapter(screen: Screen) -> End:
         screen.line(f"{word:<7} {name} -> {said}")
     deltas, joined = [_types(fifo)], _pop(fifo, store)
     screen.reveal(
-        f"{len(deltas[0])}, each with all its deltas. A new delta does not move a queued key:", len(deltas[0])
+        f"{len(deltas[0])}, each with all its deltas. A new delta does not change its key's position:",
+        len(deltas[0]),
     )
     screen.code(cut(DeltaFIFO._append_locked, "if deltas is not None", "queue.append"))
     screen.tell("The `elif` drops the deletion of an object that is neither in the queue nor in the store.")
@@ -93,10 +94,11 @@ def _compare(screen: Screen, joined: list[str], single: list[str]) -> None:
     screen.tell("The handlers receive the same five events in this order:")
     screen.show(DeltaFIFO=", ".join(joined), RealFIFO=", ".join(single))
     screen.tell(
-        "By default, a RealFIFO also releases its lock while events are processed. A whole list is a single "
+        "By default, a RealFIFO also releases its lock while events are processed. A whole list is one "
         "event, which is compared with the store when it is processed. One pop can process up to 1,000 "
-        "events of different keys. We use the DeltaFIFO because most texts describe it, and because it "
-        "shows all waiting changes of a key in one place. A sync does not need an order across keys."
+        "events of different keys. We use the DeltaFIFO because most texts describe it, and it shows all "
+        "waiting changes of a key in one place. A sync does not depend on the order of changes to different "
+        "keys."
     )
 
 
@@ -111,7 +113,7 @@ def _lists(screen: Screen, fifo: DeltaFIFO[Foo], store: Indexer[Foo]) -> list[di
     screen.show(stored=store.list_keys(), items=unseen)
     screen.reveal(
         "Only in the store. The FIFO compared the store with the list, and queued a tombstone: a Deleted "
-        "with the object's last stored state.",
+        "delta with the object's last stored state.",
         Words(("store", "indexer", "cache"), ("list", "fifo", "queue", "nobody", "server")),
     )
     _pop(fifo, store)
@@ -126,7 +128,8 @@ def _lists(screen: Screen, fifo: DeltaFIFO[Foo], store: Indexer[Foo]) -> list[di
     both = _types(fifo)
     screen.show(items=both)
     screen.tell(
-        "Only the watch's Deleted is left. It contains the final state, so the list's tombstone adds nothing."
+        "Only the watch's Deleted delta is left. It contains the final state, so the list's tombstone adds "
+        "nothing."
     )
     screen.code(cut(extend, "if delta.type", "deltas[-1] = delta"))
     _pop(fifo, store)

@@ -52,7 +52,8 @@ def chapter(screen: Screen) -> End:
                 "One WATCH both lists and watches: with sendInitialEvents, the server first sends every Foo."
             )
             screen.tell(
-                "A bookmark marks its end. An older server gets a GET per 500 objects, and then a WATCH."
+                "A bookmark marks the end of the list. With an older server, the informer sends a GET per "
+                "500 objects, and then a WATCH."
             )
             screen.ask(
                 "A lister, which reads the store, gets each Foo by name. How many more requests does it send?"
@@ -89,11 +90,10 @@ def _written(screen: Screen, again: Foo) -> list[str]:
     screen.show(replicas=refusals[0], labels=refusals[1], replicas_still=again.spec.replicas)
     screen.reveal("No. The objects in this cache cannot be changed.", NO)
     screen.tell(
-        "In Go they can be changed, and the mistake goes unnoticed. All listers and handlers share the "
-        "object, so they read a state that the server never had. A sync then finds no difference and writes "
-        "nothing, until the object's next event restores the server's state. The change is also a data "
-        "race, because another goroutine may be reading the object. So in Go, make a DeepCopy first, and "
-        "change the copy."
+        "In Go, cached objects can be changed, and the mistake goes unnoticed. All listers and handlers "
+        "share the object, so they read a state that the server never had. A sync then finds no difference "
+        "and writes nothing, until the object's next event restores the server's state. The change is also "
+        "a data race, because another goroutine may be reading the object. So in Go, change only a DeepCopy."
     )
     return refusals
 

@@ -74,9 +74,9 @@ def chapter(screen: Screen) -> End:
             until(lambda: len(resyncs) == 3, "a resync")
             screen.table(("old version", "new version", "same object"), resyncs)
             screen.tell(
-                "A resync passes each stored object to the handler again. Nothing changed and no request "
-                "was sent, so it cannot make up for a missed event. It is for a controller that also "
-                "depends on something without events, such as a cloud or the time."
+                "A resync passes each stored object to the handler again. A resync sends no request, so it "
+                "cannot make up for a missed event. Resyncs are for a controller that also depends on "
+                "something without events, such as a cloud API or the time."
             )
             last = _poisoned(screen, stage, informer)
         return End(stage.counts.total(), blocked, resyncs, last)
@@ -94,9 +94,9 @@ def _poisoned(screen: Screen, stage: Stage, informer: SharedIndexInformer[Foo]) 
     # client-go @32ce75a7d: tools/cache/shared_informer.go, processorListener.run: HandleCrash, which
     # panics again unless ReallyCrash is false (apimachinery pkg/util/runtime/runtime.go)
     screen.reveal(
-        "Yes, and so does the first one: its error is logged, and the next call follows. (The handled calls "
-        "include resyncs.) In client-go, a handler's panic ends the whole process, because the panic is "
-        "logged and then raised again.",
+        "Yes, and so does the first one: the error is logged, and the handler is called for the next Foo. "
+        "(The handled calls include resyncs.) In client-go, a handler's panic ends the whole process, "
+        "because the panic is logged and then raised again.",
         YES,
     )
     return last

@@ -1,4 +1,4 @@
-"""Chapter 7: a key that keeps failing waits longer after each failure, and all retries share one bucket."""
+"""Chapter 7: a failing key waits longer after each failure, and all retries share one token bucket."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ EXAMPLE: Final = ObjectName("default", "example-foo")
 RECAP: Final = (
     "A key that fails waits 5 ms. Each further failure doubles the wait, up to 1000 s.",
     "Call forget() after a success. Otherwise the next failure counts as one more in a row.",
-    "All failed keys share one bucket of retries. A key that a handler adds does not wait for it.",
+    "All failed keys share one token bucket. A key that a handler adds does not wait for it.",
 )
 
 
@@ -47,7 +47,7 @@ def chapter(screen: Screen) -> End:
     # client-go @32ce75a7d: util/workqueue/default_rate_limiters.go
     # sample-controller @7e64d481: controller.go:110
     screen.tell(
-        "client-go's default rate limiter and sample-controller's have the same waits. The bucket is "
+        "client-go's default rate limiter and sample-controller's use the same delays. The bucket is "
         "sample-controller's; client-go's allows 10 retries a second after a burst of 100. Both limits "
         "apply only to retries: a key that a handler adds never waits."
     )
@@ -73,7 +73,7 @@ def chapter(screen: Screen) -> End:
         screen.show(after_a_forget=after_success)
     screen.reveal(
         f"{unforgotten:g}. forget() resets the failure count of its key. Without it, a single later failure "
-        "costs the longest wait.",
+        "leads to the longest wait.",
         unforgotten,
     )
     crowd = _crowd(screen, clock)

@@ -122,7 +122,9 @@ def check(load: Load) -> Iterator[str]:
         told = informer.relist()
     except AttributeError as error:
         raise WrongError(f"your function raised for a tombstone: {error}", _TOMBSTONE) from error
-    expect(told == [("delete", a)], f"after a Deleted with a tombstone, you reported {told}", _TOMBSTONE)
+    expect(
+        told == [("delete", a)], f"after a Deleted delta with a tombstone, you reported {told}", _TOMBSTONE
+    )
     expect(informer.store.get_by_key(a) is None, "the store still has a Foo that was deleted", _TOMBSTONE)
     informer.expect_stored_first()
     yield "the tombstone removed the Foo from the store"

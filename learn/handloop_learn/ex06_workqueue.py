@@ -163,4 +163,4 @@ def _wait_after(worker: _Worker, failures: int) -> float:
     return wait
 
 
-EXERCISE: Final = Exercise("write work(), a worker's loop, which survives failures.", START, check)
+EXERCISE: Final = Exercise("write work(), a worker loop that survives failed syncs.", START, check)

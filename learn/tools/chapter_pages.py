@@ -146,7 +146,10 @@ def _exercise(number: int) -> list[str]:
     task = exercise.task[0].upper() + exercise.task[1:]
     return [
         "## Exercise",
-        f"{_plain(task)} `{command}` writes this file, and `{command} {exercise.file}` checks your solution.",
+        (
+            f"{_plain(task)} `{command}` creates the file below; `{command} {exercise.file}` checks your "
+            "solution."
+        ),
         f"```python\n{exercise.start}```",
     ]
 
