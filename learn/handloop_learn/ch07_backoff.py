@@ -1,4 +1,4 @@
-"""Chapter 7: a failing key waits longer after each failure, and all retries share one token bucket."""
+"""Chapter 7: a key that keeps failing waits longer each time, and all retries share one token bucket."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ EXAMPLE: Final = ObjectName("default", "example-foo")
 RECAP: Final = (
     "A key that fails waits 5 ms. Each further failure doubles the wait, up to 1000 s.",
     "Call forget() after a success. Otherwise the next failure counts as one more in a row.",
-    "All failed keys share one token bucket. A key that a handler adds does not wait for it.",
+    "All retries share one token bucket. A key that an event handler adds never waits.",
 )
 
 

@@ -95,7 +95,7 @@ def _five_cases(screen: Screen, stage: Stage, hand: ByHand) -> list[Sync]:
         happens()
         syncs.append(sync_of(hand, name))
         screen.line(f"{number} = {what}: {syncs[-1].error or syncs[-1].asked}")
-    screen.tell("This is the whole sync. The numbers to the left of a line are the cases in which it ran.")
+    screen.tell("This is the whole sync. Each line is marked with the cases in which it ran.")
     marks = {
         line: "".join(str(number) for number, sync in enumerate(syncs, 1) if line in sync.lines)
         for line in range(BODY.line, BODY.line + len(BODY.lines))
@@ -110,14 +110,13 @@ def killed_in_mid_sync(screen: Screen) -> tuple[str, str]:
     after.
     """
     screen.break_it(
-        "`python -m controller` creates a Deployment. Before it writes the status, kill -9 ends it. Then "
+        "`python -m controller` creates a Deployment, but kill -9 stops it before it writes the status. Then "
         "another process starts.",
         "Does the second process create a second Deployment?",
     )
     uids = _two_processes(screen)
     screen.reveal(
-        "No. It knew nothing about the first process, but it found the Deployment, and wrote only the "
-        "missing status.",
+        "No. The second process found the Deployment in its cache, and wrote only the missing status.",
         NO,
     )
     return uids

@@ -208,7 +208,8 @@ def _refused(screen: Screen, stage: Stage, log: SyncLog) -> tuple[str, int]:
     screen.tell(
         "The failed sync was retried with the new Foo. Even without an injected fault, a sync that is "
         "faster than the watch gets a 409, because the cache still has the Foo from before the last write. "
-        "Equal Events become one object with a count. A burst of Events about one Foo is limited to 25."
+        "Identical Events become one Event with a count. A burst of Events of one type about a Foo is "
+        "limited to 25."
     )
     return error, count
 

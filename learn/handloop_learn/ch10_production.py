@@ -1,4 +1,4 @@
-"""Chapter 10: two replicas share a lease. One loses it, and the other takes over and then stops."""
+"""Chapter 10: a leader loses its lease. Another replica takes over, and is then shut down."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ ADDS: Final = "workqueue_adds_total"
 LEASE: Final = "/apis/coordination.k8s.io/v1/namespaces/default/leases/foo"
 WORKERS: Final = 2
 RECAP: Final = (
-    "One replica works. All replicas keep their caches full, so that another can take over at once.",
-    "The old leader stops before a new one can begin, because its deadline is shorter.",
-    "An orderly stop releases the lease, so no replica has to wait until it expires.",
+    "One replica works. All replicas keep their caches up to date, so another can take over at once.",
+    "The old leader stops before a new one starts: the renew deadline is shorter than the lease duration.",
+    "An orderly shutdown releases the lease, so no replica has to wait until it expires.",
 )
 
 
@@ -73,7 +73,7 @@ def chapter(screen: Screen) -> End:
             first = _show(screen, stage, ada, bob)
             screen.reveal(
                 f"{first[0]} works, because its name is in the lease. The other one waits, and keeps its "
-                "caches full.",
+                "caches up to date.",
                 Words(("ada",), ("bob", "both")),
             )
             screen.break_it("a controller without a role lists Foos.", "Which status code does it get?")
@@ -84,11 +84,11 @@ def chapter(screen: Screen) -> End:
             until(lambda: bob.metric(ADDS), "a name in bob's queue")
             adds = bob.metric(ADDS)
             screen.line(f"A Foo is applied. bob's metric {ADDS}, which client-go also has: {adds:g}")
-            screen.tell("Now bob is told to stop. Its threads end in this order:")
+            screen.tell("Now bob is shut down. Its threads stop in this order:")
             order = bob.stopped()
             screen.line(" > ".join(order))
             screen.show(readyz=bob.readiness(), holder_of_the_lease=holder(stage) or "nobody")
-            screen.tell("The workers end before the caches that they read, and the lease is free at once.")
+            screen.tell("The workers stop first. Then bob releases the lease, and its caches stop.")
         return End(first, last, seconds, ada.lost, refusal, adds, holder(stage), order)
 
 
@@ -102,7 +102,7 @@ def _cut_off(
     """
     screen.break_it(
         "the server answers ada only with errors, so ada cannot renew the lease.",
-        "Do ada's workers end before bob's begin?",
+        "Do ada's workers stop before bob's start?",
     )
     clock = ada.clock
     cut_at = clock.now()
@@ -112,10 +112,10 @@ def _cut_off(
     last = _show(screen, stage, ada, bob)
     screen.show(seconds_until_bob_works=f"{seconds[0]:.1f}", **ada.durations())
     screen.reveal(
-        f"Yes: ada's workers ended {seconds[1]:.1f} s before bob's began. ada gives up after the renew "
-        "deadline, and bob waits for the lease duration. Both periods start at ada's last renewal. The time "
-        "above starts at the first error, up to one retry period later, so it can be shorter than the lease "
-        "duration.",
+        f"Yes: ada's workers stopped {seconds[1]:.1f} s before bob's started. ada gives up after the renew "
+        "deadline, and bob waits for the lease duration. Both periods start at ada's last renewal. The "
+        "seconds until bob works are counted from the first error, up to one retry period later, so they can "
+        "be fewer than the lease duration.",
         Words((*YES.right, "ada"), (*YES.wrong, "bob")),
     )
     screen.tell(

@@ -25,7 +25,7 @@ FAILURES: Final = 12
 CLASSES: Final = (FooController, ProductionFooController)
 RECAP: Final = (
     "The plain controller works while caches are fresh, nobody else writes, and users make no mistakes.",
-    "A cache can lag by a minute, so check a disappearance with the server before you act on it.",
+    "A cache can lag by a minute. If an object disappears from it, ask the server before you act.",
     "Retry what can succeed later. Report what cannot succeed, but only once. Wait for what only needs time.",
 )
 
@@ -171,7 +171,7 @@ STORM: Final = Piece(6, "the Foo is gone, but the cache still has it", "Deployme
 RIVAL: Final = Piece(7, f"another writer undoes the status {ROUNDS} times", "immediate writes", rival)
 PIECES: Final = (
     Piece(1, f"{ROUNDS} resyncs with nothing to do", "status writes", resyncs),
-    Piece(2, f"a Deployment of another group's Foo changes {ROUNDS} times", "syncs of our Foo", stranger),
+    Piece(2, f"{ROUNDS} changes to a Deployment of a Foo in another API group", "syncs of our Foo", stranger),
     Piece(3, "the Foo is being deleted", "Deployments created", foreground),
     Piece(4, f"the name becomes free after {FAILURES} failures", "seconds to wait", freed_name),
     Piece(5, "no server accepts the Deployment's name", f"syncs, at most {FAILURES}", impossible),

@@ -18,7 +18,7 @@ FINALIZER: Final = "example.org/bucket"
 PATH: Final = f"{FOOS}/example-foo"
 RECAP: Final = (
     (
-        "Add the finalizer before you create something outside the cluster. Delete it before you remove the "
+        "Add the finalizer before you create an external object. Delete that object before you remove the "
         "finalizer."
     ),
     "The process can crash after any step, so each step must also succeed if it is repeated.",

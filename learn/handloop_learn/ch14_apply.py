@@ -53,8 +53,8 @@ def chapter(screen: Screen) -> End:
         fields.append(_show(screen, stage, "Nothing has changed"))
         screen.reveal(
             "2. In chapter 9, a 409 meant that the version was old. This one means that the field has "
-            "another owner. The server would have accepted an equal value, and the field would then have "
-            "two owners.",
+            "another owner. If scaler had sent 2, the server would have accepted it, and the field "
+            "would have two owners.",
             2,
         )
         fields += _by_force(screen, stage, foos)

@@ -38,7 +38,7 @@ def chapter(screen: Screen) -> End:
     )
     rows = [(name, "yours" if name in pieces.files else "ours", part.file) for name, part in PARTS.items()]
     screen.table(("part", "from", "file"), rows)
-    screen.tell("Informers, workers and queue are handloop's own, and call these parts. This is the worker:")
+    screen.tell("handloop's informers, workers and queue call these parts. This is the worker:")
     screen.code(whole(OwnController._run_worker))
     screen.ask("A Foo is created. Do these parts, which have never run together, create its Deployment?")
     trace, passed = LineTrace(pieces.places()), list[str]()
@@ -64,7 +64,7 @@ def chapter(screen: Screen) -> End:
 def _ask_for_more(screen: Screen, first: str) -> None:
     screen.reveal(f"Yes: {first}.", YES)
     screen.break_it(
-        f"{TRIALS[1].happens}; then {TRIALS[2].happens}; then {TRIALS[3].happens}.",
+        f"{TRIALS[1].happens}. Then {TRIALS[2].happens}. Then {TRIALS[3].happens}.",
         "Is the cluster in the wanted state after each of these changes?",
     )
 

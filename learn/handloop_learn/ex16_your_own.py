@@ -89,7 +89,7 @@ TRIALS: Final = (
         lambda stage, _: _is_there(stage) and _available(stage, 3),
     ),
     Trial(
-        "the log is lost (410), and the Foo is deleted before the next watch",
+        "the server discards its log (410), and the Foo is deleted before the next watch",
         "the caches are empty, like the server",
         _deleted_unseen,
         _is_empty,
