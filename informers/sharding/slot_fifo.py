@@ -76,8 +76,8 @@ class SlotFIFO(DeltaFIFO[T]):
         """
         slots = [self._slot_of(obj) for obj in objects]  # hash them before taking the lock
         with self._lock:
-            # Read the held slots once. If a slot were released between two reads, its objects would be deleted
-            # as unlisted, and the depart() that follows the release would not find them.
+            # Read the held slots once. If a slot were released between two reads, its objects would be
+            # deleted as unlisted, and the depart() that follows the release would not find them.
             held = self._scope.held.now.since
             self._depart_locked(held)
             asked = self._source.asked
