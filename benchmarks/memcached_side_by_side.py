@@ -256,11 +256,11 @@ def lost(stage: Stage) -> Iterator[tuple[str, str]]:
     uid = stage.delete_deployment()
     stage.start()
     taken = until(lambda: replaced(stage, uid))
-    yield "deleted while the operator is down", seconds(taken) if taken is None else "recreated at its start"
+    yield "deleted while the operator is down", seconds(taken) if taken is None else "recreated at startup"
     until(lambda: stage.is_ready(5))
     for event in ("delayed", "lost"):
         taken = cut_off(stage, forget=event == "lost")
-        yield f"deleted while watches are cut, event {event}: after they resume", seconds(taken)
+        yield f"deleted with watches cut, event {event}: from their return until recreated", seconds(taken)
         if taken is None:
             stage.stop()
             stage.start()
@@ -310,8 +310,8 @@ def foreign(stage: Stage, idle_seconds: float) -> Iterator[tuple[str, str]]:
     same = (now.metadata.uid, now.metadata.generation) == (theirs.metadata.uid, 1)
     told = find_condition(stage.find(Memcached).status.conditions, "Available")
     yield "foreign Deployment", "left alone" if same else "taken"
-    yield "foreign: the status says", told.reason if told else "nothing"
-    yield f"foreign: requests in {idle_seconds:g} s", requests(counts)
+    yield "foreign Deployment: the status says", told.reason if told else "nothing"
+    yield f"foreign Deployment: requests in {idle_seconds:g} s", requests(counts)
     stage.delete(Deployment)
     yield (
         "foreign Deployment deleted: until ours exists",

@@ -2,7 +2,7 @@
 Inflates a gzip body piece by piece. Refuses a body whose inflated size is out of proportion.
 
 A body has one or more gzip members. In a streamed list from kube-apiserver 1.37, each event is a member.
-Decision: Compressed answers, within limits.
+Decision: Compressed responses, within limits.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ Record the writes of a controller's reconciles: log them, wait until the caches 
 The builder uses this module for every controller. A controller written by hand calls check, and writes
 through telling(client). Each write is recorded for the name that its thread checked last; see
 handloop.controller.foo.production.
-Decision: Writes report themselves.
+Decision: The client reports each write.
 """
 
 from __future__ import annotations

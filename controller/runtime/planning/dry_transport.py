@@ -6,7 +6,7 @@ A transport that sends every write as a dry run, and records what the write woul
 The server processes the write completely, including admission, but stores nothing. Only dry runs are sent:
 Events are answered here, and writes that cannot be dry runs are refused. Reviews and tokens are treated as
 reads.
-Decision: A plan is a run whose writes are dry.
+Decision: A plan is a run with dry-run writes.
 """
 
 from __future__ import annotations
