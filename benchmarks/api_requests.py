@@ -330,8 +330,8 @@ def main() -> None:
         results = asyncio.run(measure(found, options.objects, options.rounds, fan_out, options.kinds))
     rows = table(results, [server.name for server in found])
     setting = (
-        f"Objects: {options.objects}. Rounds: {options.rounds} (medians). A ratio is the sandbox's figure "
-        "divided by the row's. Higher is better for the rate, and lower for the CPU time."
+        f"Objects: {options.objects}. Rounds: {options.rounds} (medians). Each ratio is the sandbox's "
+        "value divided by the row's. Higher rate ratios and lower CPU ratios mean a faster sandbox."
     )
     emit([Table("Requests of the sandbox", setting, rows)], options.json)
 

@@ -60,7 +60,7 @@ def main() -> None:
     title = f"Latency at {options.rate:g} events a second, {options.workers} busy workers"
     setting = (
         f"{options.events} events, medians of {options.rounds} rounds. "
-        "The table shows the time from the server's send to the handler's call."
+        "Each value is the time from sending an event to calling its handler."
     )
     rows = {subject: tables.medians(found) for subject, found in rounds.items()}
     tables.emit([tables.Table(title, setting, rows)], options.json)

@@ -62,8 +62,8 @@ def main() -> None:
     }
     setting = (
         f"{options.events} events for {options.objects} Deployments of 4 kB, {options.rounds} rounds. "
-        "event us is the whole process's CPU microseconds per event (median); ratio compares it with the "
-        "same round of the first row."
+        "event us is the process's median CPU time per event. ratio is the median ratio to the first row in "
+        "the same round."
     )
     emit([Table("The live page", setting, rows)], options.json)
 

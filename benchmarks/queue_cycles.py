@@ -165,8 +165,8 @@ def main() -> None:
     parser.add_argument("--waiting", type=int, nargs="*", default=[1_000, 1_000_000])
     options = parse(parser, items=2_000, rounds=1, waiting=[100, 1_000])
     setting = (
-        f"{options.items} items, medians of {options.rounds} rounds. A cycle is add, get and done, in wall "
-        "microseconds, with all threads on one queue. Single calls are in CPU microseconds. "
+        f"{options.items} items, medians of {options.rounds} rounds. A cycle (add, get and done) is "
+        "measured in wall time, with all threads on one queue; a single call in CPU time. "
         f"add_after is measured once, over {ADDS_AFTER} calls."
     )
     emit([Table("Work queues", setting, measure(options))], options.json)

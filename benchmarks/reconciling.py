@@ -189,7 +189,7 @@ def main() -> None:
     server.clear()  # remaining objects would be work for the next program
     title = "Owners into Deployments on a kube-apiserver"
     setting = (
-        f"{options.owners} owners, medians of {options.rounds} rounds. CPU time includes the process's start."
+        f"{options.owners} owners, medians of {options.rounds} rounds. CPU time includes process startup."
     )
     rows = {subject: tables.medians(found) for subject, found in rounds.items()}
     tables.emit([tables.Table(title, setting, rows)], options.json)

@@ -207,7 +207,7 @@ def main() -> None:
     rows = {name: row(run(SUBJECTS[name], options.objects, options.relists)) for name in options.only}
     setting = (
         f"{options.objects} Deployments of 4 kB. The first column is the memory that the first list uses. "
-        "The other columns, after later lists and at the peak, are multiples of it."
+        "The other columns are the memory after later lists, and the peak, relative to the first."
     )
     emit([Table("Memory of relists", setting, rows)], options.json)
 

@@ -236,8 +236,8 @@ def main() -> None:
         rows = measure(stage, subjects, options)
     setting = (
         f"On a {'kube-apiserver' if options.kubeconfig else 'sandbox'}, medians of {options.rounds} rounds. "
-        "The table shows the time from exec to the first request, and to an existing Foo's Deployment, with "
-        "the CPU time until then. "
+        "Times are from exec until the first request, and until an existing Foo's "
+        "Deployment is created. CPU ms is the CPU time until then. "
         f"MiB and idle are measured over {options.idle:g} s at rest."
     )
     emit([Table("Start, and rest", setting, rows)], options.json)

@@ -154,9 +154,9 @@ def main() -> None:
     sent = f"one event every {options.pause_us:g} us" if options.pause_us else "events in bursts of 64"
     setting = (
         f"{options.objects} Deployments of 4 kB and {options.events} events, medians of {options.rounds} "
-        f"rounds. The server sends {sent}, each event as a chunk. sync us and event us are the whole "
-        "process's CPU microseconds per object and event; bytes is the memory per cached object. sync/floor "
-        "is the row's time divided by the floor's; events/floor is the reverse."
+        f"rounds. The server sends {sent}, each as a separate chunk. sync us is the process's CPU time "
+        "per object, event us per event; bytes is the memory per cached object. sync/floor is sync us "
+        "divided by the floor row's; events/floor is the floor row's event us divided by this row's."
     )
     emit([Table(f"First sync, {sent}", setting, table(results))], options.json)
 

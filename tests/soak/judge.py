@@ -106,7 +106,10 @@ def one_worker_has_a_name(evidence: Evidence) -> Finding:
             else:
                 wrong.append(f"{one.agent} wrote {before.resource} and {one.resource} of {one.name} at once")
         last[one.agent, one.name] = one
-    beside = f"{excused + len(wrong)} while another write for that name ran, {excused} of them after a reset"
+    beside = (
+        f"{excused + len(wrong)} during another write for that name, "
+        f"{excused} of them after a broken connection"
+    )
     figure = f"{len(evidence.work)} writes, {beside}"
     return Finding("I2 only one worker at a time handles a name", figure, wrong)
 
@@ -120,7 +123,7 @@ def it_converges(evidence: Evidence) -> Finding:
         wrong.append(f"it took {seconds:.0f} s")
     return Finding(
         "I3 no final state is lost, and all objects converge after the last fault",
-        f"in {seconds:.0f} s",
+        f"after {seconds:.0f} s",
         wrong,
     )
 
@@ -196,7 +199,9 @@ def it_does_not_grow(evidence: Evidence) -> Finding:
     ]
     most = max((end.memory - begin.memory for _, (begin, end) in pairs), default=0.0)
     figure = f"{most:+.1f} MiB at most, see below"
-    words = f"I7 at most {_MORE_MIB} MiB, {_MORE_THREADS} threads and {_MORE_HANDLES} handles more at the end"
+    words = (
+        f"I7 each process gains at most {_MORE_MIB} MiB, {_MORE_THREADS} threads and {_MORE_HANDLES} handles"
+    )
     return Finding(words, figure, wrong)
 
 
@@ -269,7 +274,10 @@ def others_take_over(evidence: Evidence) -> Finding:
         if gaps
         else "none"
     )
-    words = f"I10 others take over within {FAILOVER_SECONDS:.0f} s, plus the duration of faults on them"
+    words = (
+        f"I10 another replica takes over within {FAILOVER_SECONDS:.0f} s, "
+        "plus the duration of faults on the remaining replicas"
+    )
     return Finding(words, figure, wrong)
 
 
@@ -301,7 +309,7 @@ def nothing_is_made_for_the_gone(evidence: Evidence) -> Finding:
     )
     most = max(strays.values(), default=0)
     wrong = [f"{count} creates of one child" for count in strays.values() if count > _STRAY_CREATES]
-    figure = f"{len(gone)} owners deleted, {strays.total()} creates afterwards, of one child at most {most}"
+    figure = f"{len(gone)} owners deleted, {strays.total()} creates afterwards, at most {most} per child"
     return Finding(
         f"no child is created more than {_STRAY_CREATES} times for an owner that is gone", figure, wrong
     )
@@ -311,7 +319,7 @@ def foreign_objects_are_left_alone(evidence: Evidence) -> Finding:
     """The program does not write to a Deployment that belongs to somebody else."""
     found = [one for one in evidence.taken if one.resource.startswith("deployments") and one.name in FOREIGN]
     wrong = [f"{one.agent} {one.verb} {one.name}" for one in found]
-    return Finding("an object that belongs to somebody else is not written", f"{len(found)} writes", wrong)
+    return Finding("another owner's object is not written", f"{len(found)} writes", wrong)
 
 
 def it_is_quiet_in_the_end(evidence: Evidence) -> Finding:
