@@ -36,7 +36,7 @@ DIFFERENCES: Final = (
     ),
     Difference(
         "Messages about forbidden changes to a pod, claim or volume contain a diff of JSON instead of Go "
-        "structures. Messages also quote a Job's template as JSON.",
+        "structures. Messages about a Job's template quote it as JSON, too.",
         ("wl-pod-immutable-422",),
     ),
     Difference(
@@ -84,9 +84,9 @@ DIFFERENCES: Final = (
         "Service only if the Service has the annotation sandbox.handloop.dev/address or is an ExternalName."
     ),
     Difference(
-        "A conversion webhook receives up to 500 objects per call, without their resourceVersion. While it "
-        "is down, lists are refused immediately (not after 3 seconds), even at version 0. The garbage "
-        "collector still observes changes in API versions that it cannot list."
+        "A conversion webhook receives up to 500 objects per call, without their resourceVersion. While the "
+        "webhook is down, lists are refused immediately (not after 3 seconds), even with resourceVersion=0. "
+        "Unlike in a cluster, the garbage collector still observes changes to the objects."
     ),
     Difference("A CRD is established even if its caBundle is not a certificate (InvalidCABundle)."),
     Difference(

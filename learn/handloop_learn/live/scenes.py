@@ -60,8 +60,8 @@ SCENES: Final = (
         "A watch sends every change after a given version. The reflector remembers the newest version it has "
         "seen, so it never asks for the same change twice.",
         Without(
-            "the last resource version: each new watch begins at the list's version. The server sends "
-            "earlier changes again, and the cache returns to old states",
+            "the last resource version: each new watch starts at the list's version. The server sends "
+            "earlier changes again, and the cache shows old states again",
             "test_without_the_last_version_a_new_watch_brings_the_past",
         ),
         kind="foos",
@@ -85,9 +85,9 @@ SCENES: Final = (
         "The informer's own thread pops {name}, with everything that happened to it: {types}.",
         "One pop takes all deltas of a key, in order, so neither the cache nor a handler misses one.",
         Without(
-            "the lock around a DeltaFIFO's process: a relist between pop and store does not find the object "
-            "in the line or in the cache. If the object was deleted, no tombstone is created, and it stays "
-            "in the cache forever",
+            "the lock around a DeltaFIFO's process: a relist after an object is popped, but before it is "
+            "stored, finds it neither in the line nor in the cache. If the object was deleted, no tombstone "
+            "is created, and it stays in the cache forever",
             "test_without_the_lock_around_process_a_missed_deletion_is_never_found",
         ),
         kind="foos",
