@@ -74,7 +74,7 @@ class Server:
             self._send("DELETE", path)
 
     def renew(self, owner: Owner) -> None:
-        """Nothing but new owners of a kind."""
+        """Replace all owners by new ones of one kind."""
         self.clear()
         with ThreadPoolExecutor(4) as pool:
             list(
@@ -82,7 +82,7 @@ class Server:
             )
 
     def deployments(self) -> int:
-        """How many there are."""
+        """Return the number of Deployments."""
         page = json.loads(self._send("GET", DEPLOYMENTS, query={"limit": "1"}))
         return len(page["items"]) + int(page["metadata"].get("remainingItemCount", 0))
 

@@ -9,7 +9,7 @@ from handloop.picture.recorder import Step
 
 
 def explain(step: Step) -> str:
-    """The sentence for a step."""
+    """Return the sentence that explains a step."""
     facts = step.facts
     tell = next((tell for fact, tell in _BY_FACT.items() if fact in facts), _SENTENCES[step.number])
     return tell(step, facts)
@@ -30,7 +30,7 @@ def document(step: Step) -> dict[str, Any]:
 
 
 def seconds_text(seconds: float) -> str:
-    """Format a duration in its usual form: `5 ms`, `1.28 s`."""
+    """Format a duration, such as `5 ms` or `1.28 s`."""
     return f"{seconds * 1000:.3g} ms" if seconds < 1 else f"{seconds:.3g} s"
 
 
@@ -39,26 +39,26 @@ _WHY_LISTING: Final[Mapping[str, str]] = {
     "expired": "the server no longer has the events since that version (410)",
     "too-large": "the server has not reached that version yet",
     "rewound": "a bookmark says that the server is behind that version",
-    "error": "the last list failed",
-    "unreadable": "several watches in a row brought nothing readable",
-    "slots": "this process holds more slots than before",
-    "takeover": "this process takes over from another one, and its own cache is older",
+    "error": "the last list or watch failed",
+    "unreadable": "several watches in a row delivered no readable event",
+    "slots": "this process now holds more slots, and must also cache their objects",
+    "takeover": "this process takes over from another one, and its cache may lack that process's last writes",
     "silent": "the watches were silent, and the server is behind that version",
 }
-"""By handloop.informers.relist_policy.RelistReason, and "first"."""
+"""The reason for a list. Keys: "first", and the values of handloop.informers.relist_policy.RelistReason."""
 
 _BROKE: Final[Mapping[str, str]] = {
     "LIST": "The list of {} failed",
-    "OPEN_WATCH": "No watch of {} could be opened",
+    "OPEN_WATCH": "Opening a watch of {} failed",
     "READ_WATCH": "The watch of {} broke",
 }
-"""By handloop.informers.outage.Doing."""
+"""What failed. Keys: the names of handloop.informers.outage.Doing."""
 
 _EVENTS: Final[Mapping[str, str]] = {"Added": "ADDED", "Updated": "MODIFIED", "Deleted": "DELETED"}
-"""Maps delta types to types of watch events."""
+"""Maps each delta type to the type of its watch event."""
 
 _KINDS: Final[Mapping[str, str]] = {"foos": "Foo", "deployments": "Deployment", "myapps": "MyApp"}
-"""The kinds that a sentence can call by a plain word. All others are called by their plural."""
+"""Maps plurals to kinds. Sentences use the plural of all other kinds."""
 
 _WRITES: Final[Mapping[str, str]] = {
     "create": "creates",
@@ -69,16 +69,18 @@ _WRITES: Final[Mapping[str, str]] = {
     "delete": "deletes",
     "apply": "applies",
 }
-"""What a thread does with an object, by request verb."""
+"""What a thread does to an object. Keys: the verbs of requests."""
 
 
 def _list_and_watch(step: Step, facts: Mapping[str, Any]) -> str:
     version, kind = facts["resource_version"], _plural(step.component)
     if "listed" in facts:
         objects = _count(facts["listed"], "object")
-        return f"The reflector has the list of {kind}: {objects}, as of resource version {version}."
+        return f"The reflector received the list of {kind}: {objects}, as of resource version {version}."
     if not facts["events"]:
-        return f"The server sent a bookmark: none of the {kind} has changed up to version {version}."
+        return (
+            f"The server sent a bookmark: it has already sent all changes to {kind} up to version {version}."
+        )
     if "name" in facts:
         event = f"{_EVENTS.get(facts['type'], facts['type'])} {_name(facts['name'])}"
         return f"The watch of {kind} delivered one event: {event}."
@@ -87,10 +89,11 @@ def _list_and_watch(step: Step, facts: Mapping[str, Any]) -> str:
 
 def _listing(step: Step, facts: Mapping[str, Any]) -> str:
     version = facts["resource_version"]
-    again = f" again (it had version {version})" if version else ""
+    again = f" again (the cache has version {version})" if version else ""
     how = "page by page" if facts["by"] == "pages" else "through a watch that begins with all objects"
     return (
-        f"The reflector lists the {_plural(step.component)}{again} {how}: {_WHY_LISTING[facts['listing']]}."
+        f"The reflector lists the {_plural(step.component)}{again} {how}, "
+        f"because {_WHY_LISTING[facts['listing']]}."
     )
 
 
@@ -113,34 +116,40 @@ def _broke(step: Step, facts: Mapping[str, Any]) -> str:
     wait, kind = seconds_text(facts["seconds"]), _plural(step.component)
     if "expired" in facts:
         return (
-            f"The server answered 410 to the watch of {kind}: it no longer has the events since our version, "
-            f"so no watch can continue from there. The reflector lists again in {wait}."
+            f"The server answered the watch of {kind} with 410, because it no longer has the events since "
+            f"the watch's version. No watch can continue from there, so the reflector lists again in {wait}."
         )
     what = _BROKE[facts["doing"]].format(kind)
-    return f"{what}: {facts['broke']}. The reflector retries in {wait}; the cache stays as it is."
+    return f"{what} ({facts['broke']}). The reflector retries in {wait}, and the cache stays as it is."
 
 
 def _add_object(step: Step, facts: Mapping[str, Any]) -> str:
     key = _name(step.key)
     if facts["tombstone"]:
         return (
-            f"{key} is missing from the new list, and nobody saw its deletion. "
-            "So a tombstone (DeletedFinalStateUnknown) goes into the FIFO."
+            f"{key} is missing from the new list, and no watch reported its deletion. "
+            "So the reflector adds a tombstone (DeletedFinalStateUnknown) to the FIFO."
         )
     if facts["type"] == "Sync":
         return (
-            f"A resync: {key} goes into the FIFO once more, as the cache has it. "
-            "Nothing has changed, and no request is sent; the handlers look at it again."
+            f"A resync adds {key} to the FIFO again, as it is in the cache. "
+            "It has not changed, and no request is sent, but its handlers are called again."
         )
     if joins := facts["joins"]:
         waiting = _count(joins, "delta")
-        return f"{key} is already in the FIFO with {waiting}. {facts['type']} joins, and one pop takes all."
-    return f"The delta {facts['type']} of {key} goes into the FIFO, at the end of the line."
+        return (
+            f"{key} is already in the FIFO with {waiting}. "
+            f"{facts['type']} is appended, and one pop takes them all."
+        )
+    return f"The delta {facts['type']} of {key} goes into the FIFO, and its key to the end of the line."
 
 
 def _pop(step: Step, facts: Mapping[str, Any]) -> str:
     types = ", ".join(facts["types"])
-    return f"The informer pops {_name(step.key)} with all its deltas: {types}. Keys left: {facts['left']}."
+    return (
+        f"The informer pops {_name(step.key)} with all its deltas: {types}. "
+        f"Keys left in the FIFO: {facts['left']}."
+    )
 
 
 def _update_index(step: Step, facts: Mapping[str, Any]) -> str:
@@ -156,43 +165,44 @@ def _store(step: Step, facts: Mapping[str, Any]) -> str:
     obj = f"{step.component} {_name(step.key)}"
     version = f" (version {facts['version']})" if facts.get("version") else ""
     if facts.get("resync"):
-        return f"{obj}{version} stays in the store as it is: nothing has changed."
+        return f"{obj}{version} stays in the store unchanged."
     if facts.get("deleted"):
-        return f"{obj} is deleted from the store, before any handler hears of it."
+        return f"{obj} is deleted from the store before any handler is notified."
     change = "is stored" if facts["new"] else "is replaced in the store"
-    return f"{obj}{version} {change}, before any handler hears of it."
+    return f"{obj}{version} {change} before any handler is notified."
 
 
 def _dispatch(step: Step, facts: Mapping[str, Any]) -> str:
     what, key = facts["what"].removesuffix("Notification").lower(), _name(step.key)
     if facts.get("ignored"):
         return (
-            f"{step.component} hears of the delete of {key}, and drops it: this controller gave its handler "
-            "no function for deletes. So no key is queued."
+            f"{step.component} receives the delete of {key} and ignores it, because this controller's "
+            "handler has no function for deletes. So no key is queued."
         )
-    news = f"{key} once more, unchanged" if facts["resync"] else f"the {what} of {key}"
-    return f"{step.component} gets {news}, and calls its handler on a thread of its own."
+    news = f"{key} again, unchanged" if facts["resync"] else f"the {what} of {key}"
+    return f"{step.component} receives {news}, and calls its handler on its own thread."
 
 
 def _enqueue(step: Step, facts: Mapping[str, Any]) -> str:
     key, again = _name(step.key), facts["merged"]
     if step.thread.startswith("delaying-") and again:
         return (
-            f"The wait of {key} is over. But an event has queued the key already: this add changes nothing."
+            f"The delay of {key} is over, but an event has already queued the key, "
+            "so this add changes nothing."
         )
     if facts["in_flight"] and again:
-        return f"{key} is added again while a worker has it. It is in dirty already: nothing changes."
+        return f"{key} is added again while a worker has it. It is already in dirty, so nothing changes."
     if facts["in_flight"]:
-        return f"{key} is added while a worker has it. It stays in dirty, and done() will queue it."
+        return f"{key} is added while a worker has it. It waits in dirty until done() queues it."
     if again:
-        return f"{key} is already in the queue, so this add changes nothing: one sync will cover both."
+        return f"{key} is already in the queue, so this add changes nothing. One sync covers both."
     return f"{key} goes to the end of the queue {step.component}."
 
 
 def _get_key(step: Step, facts: Mapping[str, Any]) -> str:
     return (
         f"{step.thread} gets {_name(step.key)}. The key is in processing now, so no other worker can get it. "
-        f"Still in the queue: {facts['waiting']}."
+        f"Keys still in the queue: {facts['waiting']}."
     )
 
 
@@ -202,7 +212,7 @@ def _get_object(step: Step, facts: Mapping[str, Any]) -> str:
     if facts["found"]:
         version = f" (version {facts['version']})" if "version" in facts else ""
         return f"{who} reads {obj}{version} from the cache. No request is sent."
-    return f"{who} looks for {obj}: the cache does not have it."
+    return f"{who} looks for {obj}, but the cache does not have it."
 
 
 def _write(step: Step, facts: Mapping[str, Any]) -> str:
@@ -211,11 +221,13 @@ def _write(step: Step, facts: Mapping[str, Any]) -> str:
     kind = facts.get("kind") or _kind(step.component)
     obj = f"{kind} {_name(step.key)}" if name else f"{_a(kind)} in {namespace}" if namespace else _a(kind)
     if verb in _READS:
-        return f"{step.thread} asks the server instead of the cache: {verb} {obj}. The server answers {code}."
-    answer = "accepts it" if code.startswith("2") else "refuses it"
+        return (
+            f"{step.thread} asks the server instead of the cache ({verb} {obj}). The server answers {code}."
+        )
+    answer = "accepts the request" if code.startswith("2") else "refuses the request"
     words = f"{step.thread} {_WRITES.get(verb, verb + 's')} {obj}. The server {answer} ({code})."
     if not code.isdigit():
-        words = f"{step.thread} {_WRITES.get(verb, verb + 's')} {obj}. No answer comes."
+        words = f"{step.thread} {_WRITES.get(verb, verb + 's')} {obj}. The server does not answer."
     return f"{words} {_of_a_lease(code, facts.get('holder'))}" if kind == "Lease" else words
 
 
@@ -225,8 +237,8 @@ def _of_a_lease(code: str, holder: str | None) -> str:
             "A leader that cannot renew its lease in time stops its workers, and another process takes over."
         )
     if holder:
-        return f"{holder} holds the lease now: {holder} leads."
-    return "Nobody holds the lease now: the next process may take it."
+        return f"{holder} holds the lease now, so {holder} is the leader."
+    return "No process holds the lease now, so any process can acquire it."
 
 
 def _forget(step: Step, facts: Mapping[str, Any]) -> str:
@@ -235,26 +247,26 @@ def _forget(step: Step, facts: Mapping[str, Any]) -> str:
 
 
 def _waits(step: Step, facts: Mapping[str, Any]) -> str:
-    key, when = _name(step.key), f"it comes back in {seconds_text(facts['seconds'])}"
+    key, when = _name(step.key), f"It is queued again in {seconds_text(facts['seconds'])}"
     if facts["waits"]:
-        return f"{key} has to wait ({facts['waits']}): {when}. That is not counted as a failure."
-    return f"{key} asks for another sync later: {when}. That is not counted as a failure."
+        return f"{key} has to wait ({facts['waits']}). {when}, and the wait does not count as a failure."
+    return f"The sync of {key} asked for another one. {when}, and this does not count as a failure."
 
 
 def _failed(step: Step, facts: Mapping[str, Any]) -> str:
     error = f" ({facts['error']})" if facts["error"] else ""
     failed = f"The sync of {_name(step.key)} failed{error}."
     if facts["seconds"] is None:
-        return f"{failed} It is not retried: only a change leads to another sync."
+        return f"{failed} It is not retried. Only a change leads to another sync."
     row = "the first failure" if facts["failures"] == 1 else f"{facts['failures']} failures in a row"
-    return f"{failed} That is {row}: the key comes back in {seconds_text(facts['seconds'])}."
+    return f"{failed} That is {row}, so the key is queued again in {seconds_text(facts['seconds'])}."
 
 
 def _done(step: Step, facts: Mapping[str, Any]) -> str:
     key = _name(step.key)
     if facts["again"]:
         return f"done(): {key} was added during the sync, so it goes back to the end of the queue."
-    return f"done(): {key} leaves processing. Once it is queued again, any worker may get it."
+    return f"done(): {key} leaves processing. Once it is queued again, any worker can get it."
 
 
 def _name(key: str) -> str:
@@ -305,7 +317,7 @@ _BY_FACT: Final[Mapping[str, Callable[[Step, Mapping[str, Any]], str]]] = {
     "waits": _waits,
 }
 """
-The variants of (1) and (11), keyed by the fact that sets each one apart.
+Functions for the variants of steps (1) and (11), keyed by the fact that identifies the variant.
 
-_SENTENCES has all the others.
+_SENTENCES has the functions for all other steps.
 """

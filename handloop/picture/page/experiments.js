@@ -53,7 +53,7 @@ function drawControls(state) {
   choices("key", foos);
   if (foos.includes(chosen)) $("key").value = chosen;
   $("chosen").hidden = !offers.length;
-  say("progress", offers.length ? `(${seenOnes.size} of ${offers.length} seen)` : "(off: --debug-controls)");
+  say("progress", offers.length ? `(${seenOnes.size} of ${offers.length} seen)` : "(off; --debug-controls enables them)");
   for (const offer of offers) {
     const card = document.querySelector(`[data-control="${offer.name}"]`) || newCard(offer);
     const button = card.querySelector("button"), tick = card.querySelector(".tick");

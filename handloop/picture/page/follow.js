@@ -93,7 +93,7 @@ const director = {
     const offer = newestState()?.controls?.find((one) => one.name === "make");
     $("made").hidden = Boolean(this.key);
     $("make").hidden = !offer || Boolean(offer.blocked);
-    say("made-by", $("make").hidden ? "Apply one: kubectl apply -f manifests/samples/foo.yaml" : "");
+    say("made-by", $("make").hidden ? "Create one: kubectl apply -f manifests/samples/foo.yaml" : "");
     say("count", `${this.scene} of ${last}`);
     $("on").disabled = !this.script[this.scene + 1] && this.scene < last;
     $("before").disabled = isIntro;
@@ -102,7 +102,7 @@ const director = {
     $("reasons").hidden = !scene;
     $("docs").hidden = isIntro;
     say("scene-title", isIntro ? "Follow one Foo" : scene ? `(${scene.step}) ${WORDS[scene.step]}` : "…");
-    if (!scene) return say("sentence", "This step has not come yet.");
+    if (!scene) return say("sentence", "This step has not happened yet.");
     const words = step ? { ...step.facts, ...this.foo(), key: step.key, name: shortKey(step.of || ""), thread: step.thread } : {};
     say("sentence", scene.sentence.replace(/\{(\w+)\}/g, (_, name) => [].concat(words[name]).join(", ")));
     say("reason", scene.reason);

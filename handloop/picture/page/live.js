@@ -180,7 +180,7 @@ function render() {
   director.draw();
 }
 const CONTROLLERS = { plain: ", plain controller", production: ", production controller" };
-const HOW_TO_BEGIN = "Make a Foo with an experiment, or kubectl apply -f manifests/samples/foo.yaml";
+const HOW_TO_BEGIN = "Create a Foo with an experiment, or run kubectl apply -f manifests/samples/foo.yaml";
 
 function drawKeys() {
   choices("of", ["", ...keys], (key) => (key ? `only ${key}` : "every key"));
@@ -333,8 +333,8 @@ function drawEnd() {
   const election = newestState().election, lost = election && !election.leading;
   $("ended").hidden = connected && !end;
   $("ended").textContent = `The program has ended: ${end || "it does not answer"}. ${lost
-    ? "The leader saw another holder in the lease, and stopped, because two leaders would write at once. A new process waits until the lease is free."
-    : "This page continues with the steps it has."}`;
+    ? "The leader found another holder in the lease, and stopped, because two leaders would both write. A new process waits until the lease is free."
+    : "This page continues with the steps that it has received."}`;
 }
 
 const hold = () => { playing = live = false; };

@@ -151,7 +151,7 @@ function textOf(token) {
   const isOdd = kind && shapeOf(token) === "other";
   const name = filters.key ? kind || "" : `${isOdd ? `${kind} ` : ""}${shortKey(token.key || "")}`;
   if (token.label !== undefined) return token.label;
-  if (token.missing) return "none";
+  if (token.missing) return "not found";
   if (token.place === "indexer") return `${name}${token.version ? ` v${token.version}` : ""}${token.stale ? ", stale" : ""}`;
   if (token.ghost) return "tombstone";
   if (token.kind) return name + count;

@@ -1,8 +1,8 @@
 """
-The live page's requests to the API server: changes, as another client would make them, and faults.
+Sends the live page's requests to the API server: another client's changes, and faults.
 
-The requests bypass the controllers' client, so they do not show up as the controllers' steps. The faults are
-the sandbox's own, requested over HTTP.
+The requests bypass the controllers' client, so they do not appear as steps. The sandbox injects the faults,
+which are requested over HTTP.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from handloop.controller.foo.types import Foo
 from handloop_learn.live.control_error import ControlError
 
 MADE_BY: Final = "live.example.com/made-by"
-"""The label of the objects that the page makes."""
+"""The label of the objects that the page creates."""
 
 GHOST: Final = "live-ghost"
 MANY: Final = 1000
 OURS: Final = "handloop*"
-"""The user agent whose watches the faults hit; kubectl's watches continue."""
+"""The user agent whose watches the faults affect. Watches of kubectl continue."""
 
 _FOOS: Final = ("foos.samplecontroller.k8s.io",)
 _MERGE: Final = "application/merge-patch+json"
@@ -32,16 +32,17 @@ _MERGE: Final = "application/merge-patch+json"
 
 class ClusterActs:
     """
-    Acts on a server. Threads: any; each act blocks until it has been answered.
+    Changes objects on a server, and injects faults into it. Threads: any.
 
-    Every act raises ControlError when the server refuses it, or does not answer.
+    Each method blocks until the server has answered, and raises ControlError if the server refuses the
+    request or does not answer.
     """
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
     def make(self, key: str) -> None:
-        """Create a Foo with one replica. The server refuses one that exists."""
+        """Create a Foo with one replica. Raises: ControlError also if the Foo already exists."""
         namespace, _, name = key.partition("/")
         self._make_foo(name, namespace)
 
@@ -51,12 +52,12 @@ class ClusterActs:
         self._ask("DELETE", Foo.resource.path(namespace=namespace, name=name))
 
     def touch(self, key: str, times: int) -> None:
-        """Change an annotation of a Foo this many times."""
+        """Change an annotation of a Foo the given number of times."""
         for number in range(times):
             self._patch_foo(key, {"metadata": {"annotations": {MADE_BY: f"touch {number}"}}})
 
     def scale(self, key: str, replicas: int) -> None:
-        """Set the number of replicas that a Foo wants."""
+        """Set the number of replicas in a Foo's spec."""
         self._patch_foo(key, {"spec": {"replicas": replicas}})
 
     def delete_deployment(self, namespace: str, name: str) -> None:
@@ -73,11 +74,11 @@ class ClusterActs:
             self._make_foo(f"live-{number:04}", expected=HTTPStatus.CONFLICT)
 
     def make_ghost(self) -> None:
-        """Create the Foo whose deletion will be missed. It has no Deployment, so it is quiet after that."""
+        """Create the Foo whose deletion will be missed. Without a Deployment, its key is not queued again."""
         self._make_foo(GHOST, deployment="", expected=HTTPStatus.CONFLICT)
 
     def expire(self) -> None:
-        """Delete the ghost while the watch loses its events; then let the watch be answered with 410."""
+        """Delete the Foo of make_ghost while the watch loses events. Then answer the watch with 410 Gone."""
         lost = self._inject(fault="distort-watch", how="lose", onlyOpen=True, resources=_FOOS, userAgent=OURS)
         self._ask("DELETE", Foo.resource.path(namespace="default", name=GHOST))
         self._inject(fault="expire", count=1, asStatus=True, resources=_FOOS, userAgent=OURS)
@@ -90,7 +91,7 @@ class ClusterActs:
         self._ask("PATCH", path, {"spec": {"holderIdentity": "somebody-else"}})
 
     def clean(self) -> int:
-        """Delete what the page made. Returns: how many Foos that was."""
+        """Delete the Foos that the page created. Returns: their number."""
         path = Foo.resource.path(namespace="default")
         found = self._ask("GET", path, query={"labelSelector": MADE_BY})["items"]
         for foo in found:
@@ -129,7 +130,7 @@ class ClusterActs:
         query: Mapping[str, str] | None = None,
         expected: int = HTTPStatus.OK,
     ) -> Any:
-        """Send one request. Args: expected: a further status that is not a failure."""
+        """Send one request. Args: expected is an error status that is accepted."""
         headers = {"Content-Type": _MERGE if method == "PATCH" else "application/json"}
         data = None if body is None else json.dumps(body).encode()
         try:

@@ -1,7 +1,7 @@
 """
-Compares the caches with the server: which objects differ, and in which fields.
+Compares the caches with the server, and reports which objects differ, and in which fields.
 
-Only names, resource versions and the paths of fields are shown, no values.
+The report contains names, resource versions and the paths of fields, but no values.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ MOST_DIFFERENCES: Final = 100
 
 def compare(parts: Parts, kept: Callable[[Any], Any]) -> list[dict[str, Any]]:
     """
-    List every mirrored kind from the server, and compare each object with the cached one.
+    List every cached kind from the server, and compare each object with the cached one.
 
-    Args: kept: turns an object into what the caches keep of it.
-    Returns: for each informer, the numbers of objects, and those that are `missing` in the cache, exist
-    `only` there, or are `changed`. A change on its way while the lists are read is a difference, too.
-    Blocks: for one list per informer.
+    Args: kept converts an object into the form in which the caches store it.
+    Returns: for each informer, the numbers of objects, and the objects that are `missing` in the cache, exist
+    `only` there, or are `changed`. A change that reaches the cache late counts as a difference, too.
+    Blocks: until one list per informer has been read.
     """
     return [_compared(parts, informer, kept) for informer in parts.informers()]
 

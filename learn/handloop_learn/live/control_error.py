@@ -1,7 +1,7 @@
-"""The error of a live page control that cannot act."""
+"""The error of an experiment that the live page cannot carry out."""
 
 from __future__ import annotations
 
 
 class ControlError(Exception):
-    """A control cannot act; the text tells people why."""
+    """An experiment could not be carried out. The message says why, in words for people."""

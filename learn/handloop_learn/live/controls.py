@@ -1,4 +1,4 @@
-"""The experiments of the live page: what each does, what to look for, and whether it can be done here."""
+"""The live page's experiments: what each one does, what to look for, and whether it is possible here."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _WAIT_SECONDS: Final = 5.0
 
 class Control(NamedTuple):
     """
-    One experiment, with a script of three lines: what it does, what to look at, and what follows from it.
+    One experiment, with three lines of text: what it does, what to look at, and what to conclude.
 
-    in_sandbox = possible only in the sandbox.
+    in_sandbox is whether it is possible only on the sandbox.
     """
 
     name: str
@@ -41,104 +41,104 @@ CONTROLS: Final = (
         "make",
         "Make a Foo",
         "A request creates a Foo with one replica, as kubectl apply does.",
-        "The Foo goes into the cache (5), its key into the queue (7). A worker creates a Deployment (10).",
-        "No client told the controller: it saw the change in its watch.",
+        "The Foo is cached (5), and its key is queued (7). A worker creates a Deployment (10).",
+        "No client called the controller. The change reached it through its watch.",
     ),
     Control(
         "scale",
         "Change the replicas",
-        "A request gives the Foo the number of replicas above.",
+        "A request sets the Foo's replicas to the number above.",
         "The worker patches the Deployment (10). The Deployment's new state comes back as a watch event (1).",
-        "A sync compares what exists with what is wanted, and writes the difference.",
+        "A sync compares the actual state with the desired one, and corrects the difference.",
     ),
     Control(
         "delete-deployment",
         "Delete the Deployment",
         "A request deletes the Foo's Deployment, as if by mistake.",
-        "The Deployment's handler enqueues its owner, the Foo (7), and the sync creates it again (10).",
-        "A controller keeps a promise. It does not just follow an order once.",
+        "The handler queues the Deployment's owner, the Foo (7). The sync creates the Deployment again (10).",
+        "A controller does not just act once. It corrects every later difference, too.",
     ),
     Control(
         "touch",
         f"Change a Foo {TOUCHES} times",
-        f"{TOUCHES} patches change an annotation.",
-        "An add merges with a waiting key (7). A key that a worker has stays in dirty until done() (12).",
-        "No change is lost, and no two workers ever work on the same Foo.",
+        f"{TOUCHES} patches change an annotation of the Foo.",
+        "An add merges with a waiting key (7). If a worker has the key, it waits in dirty until done() (12).",
+        "No change is lost, and two workers never sync the same Foo at once.",
     ),
     Control(
         "pause",
         "Pause the workers",
         f"No worker gets a key. Now change the Foo {TOUCHES} times, then press the button again.",
-        "The queue holds the key once, however often it is added (7). Then one get takes it (8).",
-        "A key names the Foo and not the change, so one sync covers them all.",
+        "The queue contains the key once, however often it is added (7). Then one worker gets it (8).",
+        "A key names the Foo and not a change, so one sync covers all changes.",
     ),
     Control(
         "fail",
         f"Fail a key {FAILURES} times",
         f"The next {FAILURES} syncs of the Foo raise an error.",
-        "The delay doubles (11): 5, 10, 20 ms. The next success resets the count.",
-        "Only retries wait: a watch event queues the key at once.",
+        "The delay doubles (11): 5, 10, 20 ms. The next success resets the failure count.",
+        "Only retries wait. A watch event queues the key at once.",
     ),
     Control(
         "kill-watch",
         "Kill the watch of Foos",
         "The server cuts off the watch of Foos.",
-        "The watch breaks, waits, and opens again from the last version (1). No list follows.",
-        "The version is a place in the server's history, so a broken watch misses nothing.",
+        "The watch breaks. After a delay, a new one continues from the last version (1), without a list.",
+        "The version is a position in the server's history, so the new watch misses no event.",
         in_sandbox=True,
     ),
     Control(
         "expire",
         "Force 410 Gone",
-        "A Foo, live-ghost, is deleted unseen. Then the server answers the watch with 410 Gone.",
-        "The reflector lists again (1). The list lacks live-ghost, so a tombstone goes into the FIFO (2).",
-        "A list repairs what a watch missed, including deletions.",
+        "The Foo live-ghost is deleted, but the event is lost. Then the watch is answered with 410 Gone.",
+        "The reflector lists again (1). The list has no live-ghost, so a tombstone goes into the FIFO (2).",
+        "A list finds everything that a watch missed, including deletions.",
         in_sandbox=True,
     ),
     Control(
         "slow-handler",
         "Slow the handler of Foos",
-        f"Each call takes {SLOW_SECONDS:g} s longer. Now change the Foo {TOUCHES} times, then press again.",
-        "The handlers' buffer grows, while the Indexer is up to date (5).",
-        "A slow handler delays its own keys, never the cache.",
+        f"Calls take {SLOW_SECONDS:g} s longer. Change the Foo {TOUCHES} times, then press the button again.",
+        "The handler's buffer grows, but the Indexer stays up to date (5).",
+        "A slow handler delays its own keys, but never the cache.",
     ),
     Control(
         "lose-done",
         "Leave out done()",
-        "The next done() of the Foo's key is left out. Now change the replicas, then press again.",
-        "The worker is free, but the key stays in processing, and the change in dirty (7).",
-        "Processing is the lock on a key: without done() no worker can get the key.",
+        "The next done() of the Foo's key is left out. Change the replicas, then press the button again.",
+        "The worker is free, but the key stays in processing. The next add puts it into dirty, too (7).",
+        "The set processing locks a key. Without done(), no worker can get that key.",
         in_sandbox=True,
     ),
     Control(
         "delete",
         "Delete the Foo",
         "A request deletes the Foo.",
-        "The Foo leaves the store (5). Then the garbage collector deletes the Deployment, which leaves, too.",
-        "The controller deletes nothing: the Deployment's owner reference is enough.",
+        "The Foo leaves the store (5). The Deployment follows when the garbage collector has deleted it.",
+        "The controller deletes nothing. The Deployment's owner reference is enough.",
     ),
     Control(
         "many",
         f"Add {MANY} Foos",
-        f"{MANY} requests create Foos. LIVE shows all steps at once.",
-        "The queue grows and drains. Each get (8) is for a single key.",
-        "Reads from the cache (9) cost the server nothing.",
+        f"{MANY} requests create Foos. Press LIVE to see each step as it happens.",
+        "The queue grows and drains. Each get (8) returns a single key.",
+        "Reads from the cache (9) send no requests.",
         in_sandbox=True,
     ),
     Control(
         "clean",
         "Remove the page's Foos",
-        "Requests delete each Foo that this page made.",
+        "Requests delete all Foos that this page created.",
         "The Foos leave the store (5).",
-        "What a label marks can be found again.",
+        "The page labels each Foo that it creates, so it can find them again.",
         in_sandbox=True,
     ),
     Control(
         "steal-lease",
         "Steal the lease",
         "A request writes another holder into the lease.",
-        "The leader sees the other holder, stops its workers, and ends the process.",
-        "Two leaders would write at once, so the one that lost must end.",
+        "The leader finds the other holder, stops its workers, and ends the process.",
+        "A process that lost the lease must stop. Otherwise two leaders could write at the same time.",
         in_sandbox=True,
     ),
 )
@@ -146,9 +146,9 @@ CONTROLS: Final = (
 
 class Controls:
     """
-    Carries out the experiments. Threads: any; an act may block for as long as the server takes.
+    Carries out the experiments. Threads: any; an experiment can block until the server has answered.
 
-    cluster None = no requests can be sent, so only experiments inside this process are possible.
+    If cluster is None, no requests can be sent, so only experiments inside this process are possible.
     """
 
     def __init__(self, parts: Parts, cluster: ClusterActs | None, *, in_sandbox: bool) -> None:
@@ -174,7 +174,7 @@ class Controls:
         }
 
     def offers(self) -> list[dict[str, Any]]:
-        """Every experiment as the page shows it: `blocked` is why it cannot be done here, "" if it can."""
+        """Return all experiments for the page. `blocked` is why one is not possible here, or ""."""
         on = {
             "pause": self._faults.paused,
             "slow-handler": self._faults.slowed,
@@ -197,33 +197,33 @@ class Controls:
         """
         Carry out one experiment.
 
-        Args: wanted: has `key`, the Foo's key, and `replicas`, if the control needs them.
-        Returns: the change, in words. Raises: ControlError.
+        Args: wanted contains the Foo's `key` and the number of `replicas`, if the experiment needs them.
+        Returns: a description of the change. Raises: ControlError if the experiment is not possible.
         """
         control = next((each for each in CONTROLS if each.name == name), None)
         if control is None:
-            raise ControlError(f"there is no control {name}")
+            raise ControlError(f"there is no experiment {name}")
         if reason := self._blocked(control):
             raise ControlError(reason)
         return self._acts[name](wanted)
 
     def undo_all(self) -> None:
-        """Undo the changes of this process; changes in the cluster stay."""
+        """Undo the changes to this process. Changes in the cluster remain."""
         self._faults.restore()
 
     def _blocked(self, control: Control) -> str:
         if control.in_sandbox and not self._in_sandbox:
-            return "only on the sandbox"
+            return "possible only on the sandbox"
         if _FOO not in self._parts.queues():
             return "the Foo controller is not running"
         if control.name == "steal-lease" and self._parts.manager.elector is None:
-            return "there is no lease: start with --leader-elect"
+            return "no lease exists: start the program with --leader-elect"
         return ""
 
     def _make(self, wanted: Mapping[str, Any]) -> str:
         key = str(wanted.get("key", ""))
         self._server.make(key)
-        return f"{key} was made"
+        return f"{key} was created"
 
     def _delete(self, wanted: Mapping[str, Any]) -> str:
         key = _foo(self._parts, wanted).key
@@ -233,7 +233,7 @@ class Controls:
     def _pause(self, _wanted: Mapping[str, Any]) -> str:
         if self._faults.paused:
             self._faults.resume()
-            return "the workers get keys again"
+            return "the workers run again"
         self._faults.pause()
         return "no worker gets a key"
 
@@ -246,7 +246,7 @@ class Controls:
         foo = _foo(self._parts, wanted)
         self._faults.fail(_FOO, foo.key, FAILURES)
         self._parts.queues()[_FOO].add(foo.name)
-        return f"the next {FAILURES} syncs of {foo.key} fail"
+        return f"the next {FAILURES} syncs of {foo.key} will fail"
 
     def _kill_watch(self, _wanted: Mapping[str, Any]) -> str:
         self._server.kill_watch()
@@ -256,7 +256,7 @@ class Controls:
         self._server.make_ghost()
         self._wait_for(f"default/{GHOST}")
         self._server.expire()
-        return f"{GHOST} was deleted unseen, and the watch answered with 410"
+        return f"{GHOST} was deleted without an event, and the watch was answered with 410"
 
     def _scale(self, wanted: Mapping[str, Any]) -> str:
         foo, replicas = _foo(self._parts, wanted), int(wanted.get("replicas", 2))
@@ -279,7 +279,7 @@ class Controls:
 
     def _many(self, _wanted: Mapping[str, Any]) -> str:
         self._server.add_many()
-        return f"{MANY} Foos were made"
+        return f"{MANY} Foos were created"
 
     def _steal_lease(self, _wanted: Mapping[str, Any]) -> str:
         elector = self._parts.manager.elector
@@ -295,20 +295,20 @@ class Controls:
         foo = _foo(self._parts, wanted)
         self._faults.lose_done(_FOO, foo.key)
         self._parts.queues()[_FOO].add(foo.name)
-        return f"the next done() of {foo.key} is left out"
+        return f"the next done() of {foo.key} will be left out"
 
     @property
     def _server(self) -> ClusterActs:
         if self._cluster is None:
-            raise ControlError("no requests can be made from here")
+            raise ControlError("no requests can be sent from this page")
         return self._cluster
 
     def _wait_for(self, key: str) -> None:
-        """Wait until the cache holds a Foo."""
+        """Wait until a Foo is in the cache."""
         ends_at = time.monotonic() + _WAIT_SECONDS
         while self._parts.manager.informer_for(Foo).get_by_key(key) is None:
             if time.monotonic() > ends_at:
-                raise ControlError(f"{key} did not reach the cache: is the watch alive?")
+                raise ControlError(f"{key} did not reach the cache in time: check that the watch is open")
             time.sleep(0.02)
 
 
@@ -320,9 +320,9 @@ class _ChosenFoo(NamedTuple):
 
 
 def _foo(parts: Parts, wanted: Mapping[str, Any]) -> _ChosenFoo:
-    """The Foo that a request names. Raises: ControlError."""
+    """Return the Foo that a request names. Raises: ControlError if the cache does not have it."""
     key = str(wanted.get("key", ""))
     foo = parts.manager.informer_for(Foo).get_by_key(key)
     if foo is None:
-        raise ControlError(f'there is no Foo "{key}" in the cache: make one first')
+        raise ControlError(f'there is no Foo "{key}" in the cache: create one first')
     return _ChosenFoo(key, object_name(foo), foo.spec.deployment_name, foo.spec.replicas)

@@ -1,10 +1,11 @@
 """
-Who may see the live page, and who may act on it.
+Checks who can view the live page, and who can carry out experiments on it.
 
-A web page in a browser on this machine can reach loopback, too, either directly or through a domain name that
-points here (DNS rebinding). So the Host of each request is checked on loopback, and an act needs our own
-Origin and the token of this process, which only our own page can read. Another site's page can read nothing,
-but its requests would cost work and viewers' places, so they are refused if the browser names the site.
+Any website that is open in a browser on this machine can reach loopback, either directly or through a domain
+name that points here (DNS rebinding). So the Host of each request is checked on loopback. An experiment also
+requires our own Origin and the token of this process, which only our own page can read. Another site's page
+cannot read our responses, but its requests would cost work and take viewers' places. So they are refused if
+the browser reports that they are cross-site.
 """
 
 from __future__ import annotations
@@ -32,36 +33,36 @@ HEADERS: Final[Mapping[str, str]] = {
 
 
 class Guard:
-    """Checks requests. Threads: runs on the server's thread. token is new in each process."""
+    """Checks requests. Threads: used only by the server's thread. Each process has a new token."""
 
     def __init__(self, names: Collection[str] | None, *, controls: bool) -> None:
         """
-        Make a guard.
+        Create a guard.
 
-        Args: names: the hosts that requests may name, in lower case; None = any. controls: whether acts are
-        allowed.
+        Args: names contains the host names that a request can have, in lower case; None = any name. controls
+        is whether experiments are allowed.
         """
         self._names = names
         self._controls = controls
         self.token: Final = secrets.token_urlsafe(24)
 
     def refusal(self, method: str, headers: Mapping[str, str]) -> str:
-        """Return why a request is refused, "" if it is not. Args: headers: with case-insensitive names."""
+        """Return why a request is refused; "" = it is allowed. Args: headers ignores the case of names."""
         host = headers.get("Host", "").lower()
         if self._names is not None and _name(host) not in self._names:
             return "only loopback names are served here: ask for http://127.0.0.1"
         if headers.get("Sec-Fetch-Site", "").lower() == "cross-site":
-            return "another site may not send requests here: type the page's address"
+            return "requests from another site are refused: type the page's address into the browser"
         return "" if method in ("GET", "HEAD") else self._refusal_of_act(host, headers)
 
     def _refusal_of_act(self, host: str, headers: Mapping[str, str]) -> str:
         if not self._controls:
-            return "the controls are off: start with --debug-controls"
+            return "the experiments are off: start the program with --debug-controls"
         if headers.get("Origin", "").lower() != f"http://{host}":
-            return "another page may not act here"
+            return "only this server's own page can carry out experiments"
         given = headers.get(TOKEN_HEADER, "").encode(errors="surrogateescape")
         if not hmac.compare_digest(given, self.token.encode()):
-            return f"the header {TOKEN_HEADER} lacks the token of this process: load the page again"
+            return f"the header {TOKEN_HEADER} does not contain the token of this process: reload the page"
         return ""
 
 
@@ -71,7 +72,7 @@ def _name(host: str) -> str:
 
 
 def guarded(guard: Guard) -> Middleware:
-    """A middleware that refuses with 403, and adds the security headers to every response."""
+    """Return middleware that refuses requests with 403, and adds security headers to every response."""
 
     @web.middleware
     async def check(request: web.Request, handler: Handler) -> web.StreamResponse:

@@ -1,7 +1,7 @@
 """
-Failures on demand in this process, made by wrapping the running instances, never by a hook in them.
+Causes failures in this process on demand, by wrapping methods of running instances.
 
-Each wrapper is an attribute of one instance, and restore() removes it.
+Each wrapper is an attribute of one instance, and restore() removes it. The instances need no hooks for this.
 """
 
 from __future__ import annotations
@@ -24,9 +24,10 @@ class InstanceFaults:
     """
     The faults of one program.
 
-    State, under _lock (99): _failures = (controller, key) -> how many more syncs will fail; _kept = the items
-    whose done() was left out, each with its queue's real done; _lose_next = (controller, key) whose next
-    done() is left out; _wrapped; _slowed = each slowed listener with its own handler.
+    State, under _lock (99): _failures maps (controller, key) to the number of syncs that will still fail.
+    _kept contains the items whose done() was left out, each with the queue's real done. _lose_next contains
+    each (controller, key) whose next done() will be left out. _wrapped contains the wrapped methods, and
+    _slowed each slowed listener with its original handler.
     Threads: any.
     """
 
@@ -41,7 +42,7 @@ class InstanceFaults:
         self._awake = threading.Event()
 
     def pause(self) -> None:
-        """Stop giving keys to workers; syncs under way finish."""
+        """Stop giving keys to workers. Running syncs continue to their end."""
         for queue in self._parts.queues().values():
             hold(queue)
 
@@ -56,13 +57,13 @@ class InstanceFaults:
         return any(map(is_held, self._parts.queues().values()))
 
     def fail(self, controller: str, key: str, count: int) -> None:
-        """Let the next syncs of a key fail. Raises: KeyError without such a controller."""
+        """Make the next count syncs of a key fail. Raises: KeyError if the controller does not exist."""
         self._wrap(self._parts.syncs()[controller], partial(self._sync, controller))
         with self._lock:
             self._failures[controller, key] = count
 
     def slow(self, plural: str, seconds: float) -> None:
-        """Make each call of a kind's event handlers take this much longer."""
+        """Delay each call of a kind's event handlers by this many seconds."""
         self.hasten()
         self._awake = threading.Event()
         for listener in self._parts.listeners(plural):
@@ -72,7 +73,7 @@ class InstanceFaults:
                 self._slowed.append((listener, own))
 
     def hasten(self) -> None:
-        """Let the event handlers run at full speed again; a sleeping call wakes up."""
+        """Stop delaying the event handlers. A call that is being delayed continues at once."""
         with self._lock:
             slowed, self._slowed = self._slowed, []
         for listener, own in slowed:
@@ -81,19 +82,19 @@ class InstanceFaults:
 
     @property
     def slowed(self) -> bool:
-        """Whether handlers are slow."""
+        """Whether any handlers are being delayed."""
         with self._lock:
             return bool(self._slowed)
 
     def lose_done(self, controller: str, key: str) -> None:
-        """Skip the next done() of a key. Raises: KeyError without such a controller."""
+        """Leave out the next done() of a key. Raises: KeyError if the controller does not exist."""
         queue = self._parts.queues()[controller]
         self._wrap(Method(queue, "done"), partial(self._done, controller))
         with self._lock:
             self._lose_next.add((controller, key))
 
     def catch_up_on_done(self) -> None:
-        """Call each done() that was left out."""
+        """Call each done() that was left out, and leave out no more."""
         with self._lock:
             kept, self._kept = self._kept, []
             self._lose_next.clear()
@@ -107,7 +108,7 @@ class InstanceFaults:
             return bool(self._kept or self._lose_next)
 
     def restore(self) -> None:
-        """Undo everything."""
+        """Undo all faults."""
         self.resume()
         self.hasten()
         self.catch_up_on_done()
@@ -118,7 +119,7 @@ class InstanceFaults:
             vars(owner).pop(name, None)
 
     def _wrap(self, method: Method, around: Callable[..., Any]) -> None:
-        """Make calls of one instance's method go through around(original, *arguments), if they do not yet."""
+        """Replace one instance's method by around(original, *arguments), unless it is replaced already."""
         with self._lock:
             if method not in self._wrapped:
                 vars(method.owner)[method.name] = partial(around, getattr(*method))
@@ -143,7 +144,7 @@ class InstanceFaults:
 
 
 class SlowHandler:
-    """Calls another handler after a delay. Threads: runs on the listener's thread; awake ends the delay."""
+    """Calls another handler after a delay, which awake ends early. Threads: runs on the listener's thread."""
 
     def __init__(self, handler: Any, seconds: float, awake: threading.Event) -> None:
         self._handler = handler
@@ -151,16 +152,16 @@ class SlowHandler:
         self._awake = awake
 
     def on_add(self, obj: Any, is_in_initial_list: bool) -> None:  # noqa: FBT001 - client-go's signature
-        """An object is new to the store."""
+        """Call the handler's on_add after the delay."""
         self._awake.wait(self._seconds)
         self._handler.on_add(obj, is_in_initial_list)
 
     def on_update(self, old: Any, new: Any) -> None:
-        """An object was replaced in the store."""
+        """Call the handler's on_update after the delay."""
         self._awake.wait(self._seconds)
         self._handler.on_update(old, new)
 
     def on_delete(self, obj: Any) -> None:
-        """An object left the store."""
+        """Call the handler's on_delete after the delay."""
         self._awake.wait(self._seconds)
         self._handler.on_delete(obj)

@@ -1,4 +1,4 @@
-"""The live page of a program: where it is served, and what it shows."""
+"""Serves the live page of a program, and chooses what it shows."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ log = get_logger("controller")
 
 
 class ServedPage:
-    """A handloop.controller.cli.live_page.LivePage that is served."""
+    """The LivePage (handloop.controller.cli.live_page) of a program that serves it."""
 
     def __init__(self, options: Options, address: BindAddress, stack: ExitStack) -> None:
         """
-        Serve the page. Args: stack: ends what was started.
+        Serve the page. Args: stack stops everything that is started here.
 
-        Raises: ListenError.
+        Raises: ListenError if the address cannot be used.
         """
         self._options = options
         self._stack = stack
@@ -41,12 +41,12 @@ class ServedPage:
             stack.enter_context(url_beside(options.sandbox_kubeconfig, self.shown))
         if names is None:
             log.warning(
-                "The live page is open to other machines: they see names, versions and stacks",
+                "The live page is open to other machines: they can read names, versions and stacks",
                 address=str(address),
             )
 
     def show(self, running: Running, config: ClientConfig) -> None:
-        """Show what runs from now on. Args: config: for the server to which the controls send requests."""
+        """Show a running program from now on. Args: config: where experiments send their requests."""
         parts = Parts(running.manager, running.controllers)
         controls = None
         if self._options.debug_controls:
@@ -56,16 +56,16 @@ class ServedPage:
         self._server.show(parts, controls, None if informer_options is None else informer_options.transform)
 
     def end(self, why: str) -> None:
-        """Tell the viewers why the program is ending. Returns at once."""
+        """Show the viewers why the program is ending. Returns at once."""
         self._server.end(why)
 
 
 @contextmanager
 def served_page(options: Options, address: BindAddress) -> Iterator[ServedPage]:
     """
-    Serve the live page at an address for as long as the context lasts.
+    Serve the live page at an address until the context ends.
 
-    Raises: ListenError.
+    Raises: ListenError if the address cannot be used.
     """
     with ExitStack() as stack:
         page = ServedPage(options, address, stack)

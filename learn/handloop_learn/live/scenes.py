@@ -1,4 +1,4 @@
-"""The director's scenes: the picture, then one Foo through the twelve steps, from its watch event to rest."""
+"""The scenes of the live page: an introduction, then one Foo's way through the twelve steps."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _WRITE: Final = 10
 
 
 class Without(NamedTuple):
-    """What breaks without the part: a point of docs/walkthrough.md, and the test that shows the harm."""
+    """What breaks without a part, in the words of docs/walkthrough.md, and the test that shows it."""
 
     words: str
     test: str
@@ -20,13 +20,13 @@ class Without(NamedTuple):
 
 class Scene(NamedTuple):
     """
-    One scene: a step of a recording, what happens there, and why. Step 0 = none: the picture is explained.
+    One scene: a step, a sentence that says what happens there, and the reason. The introduction has step 0.
 
-    kind, by and facts select one of the step's occurrences: the kind's plural, the beginning of the thread's
-    name, and facts that it has (None = with any value). after is the scene after which the page looks for it,
-    0 = the previous one. Braces in sentence stand for the step's facts, for its `key`, `thread` and `name`,
-    or for the Foo's replicas, `desired` and `available`.
-    line is a part of the line to show below the step's comment; "" = the first line.
+    kind, by and facts select one occurrence of the step. kind is the plural of the object's kind. by is the
+    beginning of the thread's name. facts are facts that the step must have; None = with any value. The
+    search starts at the step of scene number after; 0 = the previous scene. Braces in sentence are replaced
+    by the step's facts, by its `key`, `thread` and `name`, or by the Foo's numbers of replicas, `desired`
+    and `available`. line is a part of the source line to show below the step's comment; "" = the first line.
     """
 
     step: int
@@ -41,24 +41,24 @@ class Scene(NamedTuple):
 
     @property
     def code(self) -> str:
-        """The name of its piece of source code."""
+        """The key of the scene's source code in the page's data."""
         return f"{self.step}: {self.line}" if self.line else str(self.step)
 
 
 SCENES: Final = (
     Scene(
         0,
-        "A Foo asks for a number of replicas. Its controller keeps that promise: it creates a Deployment "
-        "with that many, and keeps it that way, whatever happens.",
-        "The picture shows the inside of the controller: boxes hold things, and numbered steps move them. "
-        "You follow one Foo through all twelve. First guess what would break without a step; the next press "
-        "tells you.",
+        "A Foo specifies a number of replicas. Its controller creates a Deployment with that number, and "
+        "corrects the Deployment whenever the number differs.",
+        "The picture shows the inside of the controller. The boxes contain objects and keys, and twelve "
+        "numbered steps move them. You follow one Foo through all steps. At each one, guess what would break "
+        "without it. The next press shows the answer.",
     ),
     Scene(
         1,
-        "The API server tells the reflector about a new Foo: one line of JSON, on a watch that stays open.",
-        "A watch sends every change after a given version. The reflector remembers the newest version it has "
-        "seen, so it never asks for the same change twice.",
+        "The API server sends the reflector a new Foo: one line of JSON, on a watch that stays open.",
+        "A watch sends every change after a given version. The reflector remembers the newest version that "
+        "it received, so it never requests the same change twice.",
         Without(
             "the last resource version: each new watch starts at the list's version. The server sends "
             "earlier changes again, and the cache shows old states again",
@@ -71,8 +71,8 @@ SCENES: Final = (
     Scene(
         2,
         "The reflector puts {name} into the DeltaFIFO, together with what happened to it: {type}.",
-        "One thread reads from the network, and another one works. While the second is busy, all changes to "
-        "an object wait under its key.",
+        "One thread reads from the network, and another one processes the changes. While the second thread "
+        "is busy, all changes to an object wait under its key.",
         Without(
             "a list of deltas per key (only the newest is kept): a Foo that is deleted and created again "
             "looks like an update. No handler is notified of the first Foo's deletion",
@@ -82,7 +82,7 @@ SCENES: Final = (
     ),
     Scene(
         3,
-        "The informer's own thread pops {name}, with everything that happened to it: {types}.",
+        "The informer's thread pops {name}, with everything that happened to it: {types}.",
         "One pop takes all deltas of a key, in order, so neither the cache nor a handler misses one.",
         Without(
             "the lock around a DeltaFIFO's process: a relist after an object is popped, but before it is "
@@ -95,7 +95,7 @@ SCENES: Final = (
     Scene(
         4,
         "{name} is added to the indexes of the cache: {indexes}.",
-        "An index finds all objects with a given value at once, without looking at every object.",
+        "An index finds all objects with a given value directly, without checking every object.",
         Without(
             "removing the old values: a Foo is still found under a value that it no longer has. Once the "
             "Foo is deleted, that look-up raises an error",
@@ -106,8 +106,8 @@ SCENES: Final = (
     ),
     Scene(
         5,
-        "{name} is in the cache. No handler has heard of it yet.",
-        "The cache comes first. A worker that hears of the Foo later can be sure to find it there.",
+        "{name} is in the cache. No handler has been notified yet.",
+        "The cache is updated first, so that a worker that gets the Foo's key later finds the Foo there.",
         Without(
             "the store before the dispatch: a handler is notified of a Foo that is not in the cache yet. A "
             "fast worker does not find it there, and concludes that it was deleted. That is not an error, "
@@ -118,8 +118,8 @@ SCENES: Final = (
     ),
     Scene(
         6,
-        "Now the informer tells the controller's handler that {name} was added.",
-        "Every handler has its own buffer and its own thread, so a slow handler delays nobody else.",
+        "Now the informer notifies the controller's handler that {name} was added.",
+        "Every handler has its own buffer and its own thread, so a slow handler does not delay the others.",
         Without(
             "a buffer per handler: a slow handler runs on the informer thread, under the FIFO's lock. The "
             "other handlers are not called, and even the reflector has to wait",
@@ -130,8 +130,8 @@ SCENES: Final = (
     Scene(
         7,
         "The handler puts the key {key} into the work queue, and nothing else.",
-        "The object is in the cache; only its name goes into the queue. A name can wait, merge with an "
-        "equal one and be retried, while the object in the cache gets newer.",
+        "The object stays in the cache, and only its name goes into the queue. A name can wait, merge with "
+        "an equal name and be retried, while the object in the cache stays up to date.",
         Without(
             "names as keys (the queue holds the objects instead): two states of a Foo are two items. Two "
             "workers can process them at once, and the one with the older state can write last",
@@ -141,8 +141,8 @@ SCENES: Final = (
     ),
     Scene(
         8,
-        "{thread} gets the key. The key is now in processing.",
-        "No other worker can get a key that is in processing, so two workers never work on the same Foo.",
+        "{thread} gets the key. The key is now in the set processing.",
+        "No other worker can get a key that is in processing, so two workers never sync a Foo at once.",
         Without(
             "the set processing: if a Foo changes while it is being synced, a second worker gets its key. "
             "Two syncs of the same Foo then race each other",
@@ -152,7 +152,7 @@ SCENES: Final = (
     Scene(
         9,
         "{thread} reads the Foo from the cache. It sends no request.",
-        "The worker does not ask what happened. It asks what the Foo looks like now.",
+        "The worker does not need to know what has happened to the Foo. It needs only the current state.",
         Without(
             "the cache: each sync sends a request, even if there is nothing to do",
             "test_without_the_cache_each_sync_is_a_request",
@@ -162,9 +162,9 @@ SCENES: Final = (
     ),
     Scene(
         9,
-        "{thread} looks for the Foo's Deployment, and the cache does not have one.",
-        "This difference is all that the sync needs. It would find the same difference after a crash, or "
-        "after an event that nobody saw.",
+        "{thread} looks for the Foo's Deployment, but the cache does not have one.",
+        "The sync acts on this difference alone. It would find the same difference after a crash, or after "
+        "a missed event.",
         Without(
             "the wait for the caches: the controller mistakes an empty cache for an empty cluster, and "
             "creates objects that already exist",
@@ -177,8 +177,8 @@ SCENES: Final = (
     Scene(
         10,
         "{thread} creates the Deployment. The server answers {code}.",
-        "The Deployment names the Foo as its owner. So an event of the Deployment leads back to the Foo, and "
-        "when the Foo is deleted, the garbage collector deletes the Deployment, too.",
+        "The Deployment names the Foo as its owner. So an event of the Deployment queues the Foo's key, and "
+        "when the Foo is deleted, the garbage collector also deletes the Deployment.",
         Without(
             "the owner reference: the Deployment outlives its Foo, and the next sync treats it as another "
             "owner's",
@@ -190,8 +190,8 @@ SCENES: Final = (
     Scene(
         10,
         "{thread} writes the Foo's status. The server answers {code}.",
-        "The status says how far the promise is kept. It is written last, because it reports what the other "
-        "writes have done.",
+        "The status reports how many replicas are available. It is written last, because it describes the "
+        "result of the other writes.",
         Without(
             "the production controller's comparison before a write: each sync writes the status and records "
             "an Event. A hundred resyncs cost a hundred requests",
@@ -202,9 +202,9 @@ SCENES: Final = (
     ),
     Scene(
         7,
-        "The new Deployment comes back through a watch, and its handler queues the owner: {key}.",
-        "The controller hears of its own writes just as it hears of all others. While a worker has the key, "
-        "the key waits in dirty.",
+        "The new Deployment arrives through a watch, and a handler queues its owner's key: {key}.",
+        "The controller receives its own writes as watch events, like all other changes. While a worker has "
+        "a key, another add of the key waits in the set dirty.",
         Without(
             "the set dirty: if a Foo changes while it is being synced, no worker syncs it again",
             "test_without_the_dirty_set_a_change_during_a_sync_is_lost",
@@ -214,9 +214,9 @@ SCENES: Final = (
     ),
     Scene(
         11,
-        "The sync succeeded, so {thread} calls forget(): the failure count of {name} is 0 again.",
-        "A failed sync is retried after 5 ms, then 10, then 20. Only retries wait like this: when a "
-        "handler adds a key, it goes into the queue at once.",
+        "The sync succeeded, so {thread} calls forget(), which resets the failure count of {name} to 0.",
+        "A failed sync is retried after 5 ms, then 10 ms, then 20 ms. Only retries wait: a key that a "
+        "handler adds goes into the queue at once.",
         Without(
             "forget: when the Foo fails again after a success, it waits as if it had never succeeded",
             "test_without_forget_the_back_off_stays_high",
@@ -225,9 +225,9 @@ SCENES: Final = (
     ),
     Scene(
         12,
-        "done(): the key leaves processing. If it is dirty by now, it goes back into the queue.",
-        "So a worker looks again, until nothing has changed in the meantime. The controller remembers "
-        "nothing except its caches: kill it at any of these steps, and it simply begins again.",
+        "done() removes the key from processing. If the key is dirty by now, it goes back into the queue.",
+        "So the Foo is synced again, until nothing changes during a sync. The caches are the controller's "
+        "only memory. If it is killed at any of these steps, the next process lists again and starts over.",
         Without(
             "done: the queue assumes that a worker still has the key. Later adds only make it dirty, and it "
             "is never synced again",
@@ -238,30 +238,31 @@ SCENES: Final = (
         5,
         "Meanwhile the Deployment controller has started the pods and written their number into the "
         "Deployment. The cache has that version now.",
-        "It is a controller like this one, in another process. It does not call us, and we do not call it: "
-        "its write is one more watch event, and takes the same twelve steps.",
+        "The Deployment controller is a controller like this one, in another process. Neither calls the "
+        "other. Its write is one more watch event, and goes through the same twelve steps.",
         kind="deployments",
         facts={"new": False},
     ),
     Scene(
         10,
-        "{thread} reads both objects again, and writes the number of replicas into the Foo's status. "
-        "The server answers {code}.",
-        "Who made those pods? The Deployment controller did. Our controller only reports it.",
+        "{thread} reads both objects again, and writes the number of available replicas into the Foo's "
+        "status. The server answers {code}.",
+        "The Deployment controller started the pods. The Foo's controller only reports their number.",
         kind="foos",
         line="self._foos.update_status(",
     ),
     Scene(
         12,
-        "done(): nothing has changed. {name} is at rest, {available} of {desired} available.",
-        "The promise is kept, and all threads wait. The next event, whatever it is, takes the same path.",
+        "done(): nothing has changed, so {name} needs no more work. Replicas: {available} of {desired} "
+        "available.",
+        "The Deployment matches the Foo, and all threads wait. The next event goes through the same steps.",
         facts={"again": False},
     ),
 )
 
 
 def scenes(docs: Mapping[int, str] | None = None) -> Scenes:
-    """All scenes, for the page. Args: docs: each step's address in the docs; None = no docs are beside it."""
+    """Return all scenes. Args: docs: maps steps to their addresses in the docs; None = no links to docs."""
     docs = docs or {}
     return Scenes(
         [
@@ -278,7 +279,7 @@ def scenes(docs: Mapping[int, str] | None = None) -> Scenes:
 
 
 def _lines_of(scene: Scene) -> Snippet:
-    """The lines of a scene's step: in chapter 16 the reader's own, except for the status, which is ours."""
+    """Return a scene's source. In chapter 16, this is the reader's code, except for the status write."""
     shown = snippets()[scene.step]
     is_own = "/" not in shown.path and scene.step != _WRITE
     return shown if is_own else snippet_with(scene.step, scene.line)

@@ -1,16 +1,16 @@
 """
-Serves the live page, its stream of steps, and the pages for people who debug a controller.
+Serves the live page, its stream of steps, and pages for debugging a controller.
 
     GET  /debug/live/            the page
-    GET  /debug/live/events      the stream: snapshot, then steps and states
-    GET  /debug/live/data.js       the page's data: scenes, and the source of the steps
-    POST /debug/live/controls/X  carry out a control by its name
+    GET  /debug/live/events      the stream: a snapshot, then steps and states
+    GET  /debug/live/data.js     the page's data: the scenes, and the source of the steps
+    POST /debug/live/controls/X  carry out the experiment X
     GET  /debug/state            the snapshot
-    GET  /debug/compare          the caches against the server
+    GET  /debug/compare          the differences between the caches and the API server
     GET  /debug/stacks           the stacks of all threads
-    GET  /debug/why?name=NS/NAME why an object does not move
+    GET  /debug/why?name=NS/NAME why an object is not being reconciled
 
-Threads: `live-server` runs the loop; blocking calls run on threads of the loop's pool.
+Threads: `live-server` runs the event loop. Blocking calls run on threads of the loop's pool.
 """
 
 from __future__ import annotations
@@ -69,11 +69,11 @@ _TYPES: Final = {"html": "text/html", "css": "text/css", "js": "text/javascript"
 
 class LiveServer:
     """
-    The server of the live page. The constructor binds the socket, so that a taken port is known at once.
+    Serves the live page. The constructor binds the socket, so that a port in use is reported at once.
 
-    State: _parts, _controls and _kept are set once, by show, on the program's thread; _why_it_ends is set by
-    end or stop; the rest belongs to the loop. Threads: start, show, end and stop are for the program's
-    thread.
+    State: show sets _parts, _controls and _kept once, on the program's thread. end or stop sets
+    _why_it_ends. Everything else is used only by the event loop. Threads: only the program's thread calls
+    start, show, end and stop.
     """
 
     def __init__(
@@ -87,13 +87,16 @@ class LiveServer:
         spawn: Spawn = spawn_thread,
     ) -> None:
         """
-        Bind, without serving yet.
+        Bind the socket, but do not serve yet.
 
-        Args: names: the hosts that requests may name; None = any, as on an address that is not loopback.
-        Raises: ListenError; ValueError for controls on an address that other machines can reach.
+        Args: names contains the host names that a request can have; None = any, if the address is not
+        loopback. Raises: ListenError if the address cannot be used, and ValueError if other machines could
+        reach the controls.
         """
         if controls and names is None:
-            raise ValueError("the controls are for loopback addresses only: other machines could act here")
+            raise ValueError(
+                "controls are allowed only on a loopback address, because other machines could use them here"
+            )
         self._recorder = recorder or Recorder()
         self._spawn = spawn
         self._guard = Guard(names, controls=controls)
@@ -121,12 +124,12 @@ class LiveServer:
 
     @property
     def port(self) -> int:
-        """The port it listens on."""
+        """The port that the server listens on."""
         return int(self._socket.getsockname()[1])
 
     @property
     def url(self) -> str:
-        """Where the page is; the address of all interfaces is shown as loopback."""
+        """The page's URL. If the server listens on all interfaces, this is the loopback address."""
         host = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(self._host, self._host)  # noqa: S104 - compared
         host = f"[{host}]" if ":" in host and not host.startswith("[") else host
         return f"http://{host}:{self.port}/debug/live/"
@@ -135,9 +138,10 @@ class LiveServer:
         self, parts: Parts, controls: Controls | None = None, kept: Callable[[Any], Any] | None = None
     ) -> None:
         """
-        Show these parts from now on. Until then, the page has no state.
+        Show these parts from now on. Before the first call, the page has no state to show.
 
-        Args: controls: act on the parts; None = no controls. kept: turns an object into what caches keep.
+        Args: controls carries out experiments on the parts; None = no experiments. kept converts an object
+        into the form in which the caches store it.
         """
         self._kept = kept or _unchanged
         self._controls = controls if self._with_controls else None
@@ -153,19 +157,19 @@ class LiveServer:
         self._serving.wait()
 
     def end(self, why: str) -> None:
-        """Tell the viewers why the program is ending, while the rest stops. Only the first reason is used."""
+        """Show the viewers why the program is ending. Only the first call's reason is shown."""
         self._why_it_ends = self._why_it_ends or why
 
     def stop(self) -> None:
         """
-        End every stream with the last steps and state, undo what the controls did, and close the socket.
+        End every stream with the last steps and state, undo the experiments' changes, and close the socket.
 
-        Blocks: until the thread has ended, within about a second.
+        Blocks: until the server's thread has ended, for about a second at most.
         """
         self.end("the program was stopped")
         loop, stopping = self._loop, self._stopping
         if self._thread is not None and loop is not None and stopping is not None:
-            with suppress(RuntimeError):  # the loop has ended by itself
+            with suppress(RuntimeError):  # the loop has already ended
                 loop.call_soon_threadsafe(stopping.set)
             self._thread.join()
         self._recorder.close()
@@ -196,7 +200,7 @@ class LiveServer:
             access_log=None,
             logger=_aiohttp_log,
             auto_decompress=False,
-            keepalive_timeout=HEAD_SECONDS,  # also the time limit for the head of a first request
+            keepalive_timeout=HEAD_SECONDS,  # also limits the time for the head of the first request
             shutdown_timeout=_STOP_SECONDS,
         )
         await runner.setup()
@@ -212,7 +216,7 @@ class LiveServer:
             await asyncio.sleep(0)
 
     def _admitted(self, server: web.Server) -> RequestHandler:
-        """Accept a new connection; if too many have no viewer, close the oldest of those."""
+        """Accept a connection. If too many connections have no viewer, close the oldest one of them."""
         open_ones = [one.transport for one in server.connections if one.transport is not None]
         others = [one for one in open_ones if not one.is_closing() and one not in self._connections]
         if len(others) >= MOST_OTHERS:
@@ -220,7 +224,7 @@ class LiveServer:
         return server()
 
     def _abort_connections(self) -> None:
-        """End the connections of viewers that do not read, as their unread bytes would keep them open."""
+        """Abort the connections of viewers that do not read. Their unread bytes would keep them open."""
         for connection in self._connections:
             if isinstance(connection, asyncio.WriteTransport):
                 connection.abort()
@@ -228,18 +232,18 @@ class LiveServer:
     # the stream
 
     async def _events(self, request: web.Request) -> web.StreamResponse:
-        """Serve one viewer: a snapshot, or the steps since the last one it has; then all later messages."""
+        """Send a viewer a snapshot, or the steps that it has missed. Then send all later messages."""
         if self._viewers >= MOST_VIEWERS:
             raise web.HTTPServiceUnavailable(text=f"{MOST_VIEWERS} viewers are already connected\n")
         response = EventSourceResponse(
             headers=HEADERS, ping_interval=HEARTBEAT_SECONDS, send_timeout=SEND_SECONDS
         )
-        # the library replaces our value with its own
+        # The library has replaced our value with its own.
         response.headers["Cache-Control"] = HEADERS["Cache-Control"]
         await response.prepare(request)
         assert request.transport is not None
         self._connections.add(request.transport)
-        # a browser that disconnects is not news
+        # A browser that disconnects is not an error.
         with suppress(ConnectionError, TimeoutError):
             async with response, self._viewing() as newest:
                 await self._tell(response, self._resumed(request), newest)
@@ -247,7 +251,7 @@ class LiveServer:
 
     @asynccontextmanager
     async def _viewing(self) -> AsyncIterator[int]:
-        """Count a viewer; one that leaves is counted a little longer, so that it can come back in time."""
+        """Count a viewer. After it leaves, steps are recorded for a little longer, in case it returns."""
         self._viewers += 1
         newest = self._recorder.join()
         try:
@@ -257,7 +261,7 @@ class LiveServer:
             asyncio.get_running_loop().call_later(LINGER_SECONDS, self._recorder.leave)
 
     def _resumed(self, request: web.Request) -> int | None:
-        """The cursor of a viewer that comes back; None for a new viewer or one of another process."""
+        """Return the cursor of a viewer that reconnects; None if it is new, or knew another process."""
         run, _, seq = request.headers.get("Last-Event-ID", "").partition("-")
         return int(seq) if run == self._run and _NUMBER.fullmatch(seq) else None
 
@@ -280,7 +284,7 @@ class LiveServer:
             is_end = stops or (bool(self._why_it_ends) and not told)
             if is_end:
                 self._state_until = 0.0
-            # also while steps keep coming: most experiments are observed in the state
+            # Send the state even while steps arrive, because it shows the effect of most experiments.
             if (state := self._state_text()) != shown:
                 shown = state
                 await response.send(state, event="state")
@@ -304,14 +308,14 @@ class LiveServer:
         return self._stopping.is_set()
 
     def _step_text(self, step: Step) -> str:
-        """A step as JSON; made once for all viewers."""
+        """Return a step as JSON, which is created once for all viewers."""
         text = self._texts.get(step.seq)
         if text is None:
             text = self._texts[step.seq] = json.dumps(document(step), default=str)
         return text
 
     def _state_text(self) -> str:
-        """The state as JSON; made at most twice a second, for all viewers."""
+        """Return the state as JSON, which is created at most twice a second, for all viewers."""
         now = asyncio.get_running_loop().time()
         if now >= self._state_until:
             self._state, self._state_until = json.dumps(self._snapshot()), now + STATE_SECONDS

@@ -1,4 +1,4 @@
-"""The stacks of all threads, as text: where each one waits, and for what."""
+"""Formats the stacks of all threads, which show where each thread waits."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import traceback
 
 
 def stacks() -> str:
-    """The stack of each thread of this process, the innermost call last, sorted by the threads' names."""
+    """Return the stack of each thread of this process, innermost call last, sorted by thread name."""
     names = {thread.ident: thread.name for thread in threading.enumerate()}
     found = [(names.get(ident, f"thread {ident}"), frame) for ident, frame in sys._current_frames().items()]
     found.sort(key=lambda pair: pair[0])

@@ -1,4 +1,4 @@
-"""The file in which `top` finds the live page of the sandbox that runs in a folder."""
+"""Writes the file from which `top` reads the address of a sandbox's live page."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from pathlib import Path
 from typing import Final
 
 URL_FILE: Final = Path(".sandbox/live-url")
-"""Written by `--sandbox` beside its kubeconfig, and removed at its end."""
+"""A program with `--sandbox` writes this file beside its kubeconfig, and removes it when it ends."""
 
 
 @contextmanager
 def url_beside(kubeconfig: str, url: str) -> Iterator[None]:
-    """Keep the URL in the file for as long as the context lasts."""
+    """Write the URL into the file, and remove the file when the context ends."""
     path = Path(kubeconfig).with_name(URL_FILE.name)
-    # without the file, `top` only needs --address, which is no reason not to run
+    # Without the file, `top` needs --address. So an error here must not stop the program.
     with suppress(OSError):
         path.write_text(f"{url}\n", encoding="utf-8")
     try:
         yield
     finally:
         with suppress(OSError):
-            # another sandbox may have written its own URL meanwhile
+            # Another sandbox can have written its own URL in the meantime.
             if path.read_text(encoding="utf-8") == f"{url}\n":
                 path.unlink()

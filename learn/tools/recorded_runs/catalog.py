@@ -10,14 +10,14 @@ from handloop.picture.recording import GAP
 WORKER: Final = "worker-0"
 """The only worker of each run."""
 PRESENT: Final = object()
-"""A fact with any value."""
+"""Matches any value of a fact."""
 
 
 FOO: Final = "default/example-foo"
 
 
 class Mark(NamedTuple):
-    """A step that a run must show, which is the nth step that matches the other fields."""
+    """A step that a run must show: the nth one that has this number, these facts and these parts of names."""
 
     name: str
     step: int
@@ -30,11 +30,12 @@ class Mark(NamedTuple):
 
 class Run(NamedTuple):
     """
-    One run. name: its name in addresses; about: its content, in one sentence.
+    One recording: its name in addresses, its title, and a summary (about).
 
-    marks: steps that appear in this order, each with an address, `#run=NAME&at=MARK`. opening: the situation
-    before the first step. says: captions for some of the marks, at which the recording stops. key: the only
-    key shown at first, or "" for all keys. shows: the page's filters that are turned on.
+    The steps contain the marks in this order. Each mark has an address, `#run=NAME&at=MARK`. opening is shown
+    before the first step, and says what was arranged. key is the only key shown at first; "" = all keys.
+    shows names the page's filters that are turned on. says has a line of text for some of the marks. Playback
+    stops at these marks, which are called moments.
     """
 
     name: str
@@ -66,23 +67,23 @@ RUNS: Final = (
             Mark("available", 5, "Deployment", FOO, {"new": False}),
             Mark("reported", 10, "foos", FOO, {"verb": "update status", "code": "200"}),
         ),
-        "A controller starts with empty caches. Its worker begins once they are filled. A Foo is created.",
+        "A controller starts with empty caches. Its worker starts when they are full. Then a Foo is created.",
         {
-            "added": "The watch brings a new Foo. The reflector puts it into the DeltaFIFO.",
-            "stored": "The Foo is in the cache now. Only then does a handler hear of it.",
-            "queued": "The handler queues the key of the Foo, and nothing else.",
+            "added": "The watch delivers a new Foo. The reflector puts it into the DeltaFIFO.",
+            "stored": "The Foo is in the cache now. The handlers are notified only after that.",
+            "queued": "The handler queues the Foo's key, and does nothing else.",
             "read": "A worker has the key, and reads the Foo from the cache. It sends no request.",
-            "created": "There is no Deployment yet, so the worker creates one.",
+            "created": "The Foo has no Deployment yet, so the worker creates one.",
             "settled": "Nothing has changed in the meantime, so the key is done, and all threads wait.",
-            "available": "The pod is running: the Deployment controller has written availableReplicas: 1.",
-            "reported": "So the worker writes the Foo's status again: 1 of 1 is available.",
+            "available": "The pod is running, so the Deployment controller sets availableReplicas to 1.",
+            "reported": "So the worker writes the Foo's status again, with one available replica.",
         },
     ),
     Run(
         "merge",
         "Seven changes that merge",
-        "A Foo changes seven times while the only worker is busy: seven adds, one sync. "
-        "That sync's write wakes another.",
+        "A Foo changes seven times while the only worker is busy. One sync covers all changes. "
+        "Its write leads to another sync.",
         (
             Mark("busy", 8, key="default/slow-foo"),
             Mark("queued", 7, key=FOO, facts={"merged": False}),
@@ -92,23 +93,23 @@ RUNS: Final = (
             Mark("scaled", 10, "deployments", FOO, {"code": "200"}),
             Mark("settled", 12, key=FOO, facts={"again": False}),
         ),
-        "There is one worker. A Foo named slow-foo is created, and the server will take a second to "
+        "The controller has one worker. A Foo named slow-foo is created, and the server takes a second to "
         "create its Deployment. Meanwhile example-foo is scaled seven times.",
         {
-            "busy": "The only worker takes slow-foo, and then waits a second for the server.",
-            "queued": "Meanwhile example-foo changes. Its handler queues the key.",
-            "merged": "It changes again. The key is already in the queue, so the two adds become one.",
-            "seventh": "Seven changes, and still one key.",
-            "got": "The worker is free, and gets the key once for all seven.",
-            "scaled": "It reads the newest Foo from the cache, and scales the Deployment once.",
-            "settled": "Its own writes come back and wake one more sync, which has nothing left to do.",
+            "busy": "The only worker gets slow-foo, and then waits a second for the server.",
+            "queued": "Meanwhile example-foo changes, and a handler queues its key.",
+            "merged": "The Foo changes again. The key is already in the queue, so the two adds become one.",
+            "seventh": "After seven changes, the queue still contains the key only once.",
+            "got": "The worker is free again, and gets the key once for all seven changes.",
+            "scaled": "The worker reads the newest Foo from the cache, and scales the Deployment once.",
+            "settled": "The worker's own writes come back as events. One more sync finds nothing to do.",
         },
         key="",
     ),
     Run(
         "in-flight",
         "A change while a worker has the key",
-        "The Deployment changes in the middle of a sync. The queue keeps the key, and done() queues it.",
+        "The Deployment changes during a sync. The key waits in dirty until done() queues it.",
         (
             Mark("got", 8, key=FOO),
             Mark("dirty", 7, key=FOO, facts={"in_flight": True, "merged": False}),
@@ -117,21 +118,21 @@ RUNS: Final = (
             Mark("reported", 10, "foos", FOO, {"code": "200"}),
             Mark("settled", 12, key=FOO, facts={"again": False}),
         ),
-        "A Foo gets a label, and the server will take a second to answer its status write. "
+        "A Foo receives a label, and the server takes a second to answer the write of its status. "
         "Meanwhile its Deployment becomes available.",
         {
-            "got": "A worker gets the key. Its status write will take a second.",
-            "dirty": "Meanwhile the Deployment changes. A worker has the key, so the key stays in dirty.",
+            "got": "A worker gets the key. Its write of the status takes a second.",
+            "dirty": "Meanwhile the Deployment changes. While a worker has the key, the key waits in dirty.",
             "again": "done() finds the key in dirty, and queues it, so the change is not lost.",
-            "second": "A worker gets the key again, and looks at how things are now.",
-            "reported": "It writes what the first sync could not know: 1 replica is available.",
-            "settled": "This time nothing has changed in the meantime: the key is done.",
+            "second": "A worker gets the key again, and reads the current state.",
+            "reported": "The worker writes what changed during the first sync: 1 replica is available.",
+            "settled": "This time nothing has changed in the meantime, so the key is done.",
         },
     ),
     Run(
         "missing-done",
         "A missing done()",
-        "A worker forgets done(). It is free, but no worker gets that key until done() is called after all.",
+        "A worker leaves out done(). The worker is free, but no worker gets that key until done() is called.",
         (
             Mark("lost", 11, key=FOO, facts={"forgotten": PRESENT}),
             Mark("stuck", 7, key=FOO, facts={"in_flight": True}),
@@ -140,22 +141,22 @@ RUNS: Final = (
             Mark("got", 8, key=FOO),
             Mark("settled", 12, key=FOO, facts={"again": False}),
         ),
-        "A Foo is scaled. At the end of its sync, the worker will leave out done(). It is called after "
-        "another Foo has been synced.",
+        "A Foo is scaled. At the end of its sync, the worker leaves out done(). The missing call is made "
+        "after another Foo has been synced.",
         {
-            "lost": "The worker forgets done(), so for the queue, the key is still in processing.",
-            "stuck": "The Foo changes. The queue believes that a worker has the key, and keeps it in dirty.",
-            "free": "The worker is free: it takes other-foo at once. But it never gets example-foo.",
-            "done": "done() is called after all. The key is dirty, so it goes back into the queue.",
-            "got": "Now a worker gets it, and sees the change that has waited all this time.",
-            "settled": "Without that call, it would have waited forever, without any error.",
+            "lost": "The worker leaves out done(), so the key stays in processing.",
+            "stuck": "The Foo changes. Its key is still in processing, so it waits in dirty.",
+            "free": "The worker is free, and gets other-foo at once. But it does not get example-foo.",
+            "done": "Now done() is called. The key is dirty, so it goes back into the queue.",
+            "got": "Now a worker gets the key, and syncs the Foo with its change.",
+            "settled": "Without the call of done(), the change would have waited forever, without an error.",
         },
         key="",
     ),
     Run(
         "expired",
         "410 Gone, a new list, and a tombstone",
-        "A watch breaks, a Foo is deleted meanwhile, and the server has forgotten the history since.",
+        "A watch breaks, and a Foo is deleted. Then the server no longer has the events since the break.",
         (
             Mark("broke", 1, "foos", facts={"broke": PRESENT}),
             Mark("expired", 1, "foos", facts={"expired": True}),
@@ -165,23 +166,23 @@ RUNS: Final = (
             Mark("dropped", 5, "Foo", "default/gone-foo", {"deleted": True}),
             Mark("told", 6, key="default/gone-foo", facts={"ignored": True}),
         ),
-        "There are two Foos, and gone-foo gets a label. Then the watch of Foos breaks. The server refuses "
-        "new ones for a moment, and gone-foo is deleted meanwhile.",
+        "Two Foos exist, and gone-foo receives a label. Then the watch of Foos breaks. The server refuses "
+        "new watches for a moment, and gone-foo is deleted meanwhile.",
         {
             "broke": "The watch of Foos breaks. The cache stays as it is.",
-            "expired": "The server answers 410: it has forgotten the events since our version.",
+            "expired": "The server answers 410, because it no longer has the events since the break.",
             "listing": "So the reflector lists all Foos again.",
-            "listed": "The list has one Foo fewer. Nobody saw gone-foo go.",
-            "tombstone": "A tombstone takes the place of the event that was missed.",
-            "dropped": "So gone-foo leaves the cache, although nobody saw its deletion.",
-            "told": "This controller has no delete function for Foos, so nothing is queued.",
+            "listed": "The list has one Foo fewer. No watch reported the deletion of gone-foo.",
+            "tombstone": "A tombstone replaces the missed event.",
+            "dropped": "So gone-foo leaves the cache, although the event was missed.",
+            "told": "This controller's handler of Foos has no function for deletes, so no key is queued.",
         },
         key="",
     ),
     Run(
         "failures",
         "Three failures and their back-off",
-        "The server refuses three creates. Each wait is twice the one before. A success resets the count.",
+        "The server refuses three creates. Each wait is twice the last one. A success resets the count.",
         (
             Mark("first", 11, key=FOO, facts={"failures": 1}),
             Mark("second", 11, key=FOO, facts={"failures": 2}),
@@ -189,19 +190,19 @@ RUNS: Final = (
             Mark("created", 10, "deployments", facts={"verb": "create", "code": "201"}),
             Mark("forgotten", 11, key=FOO, facts={"forgotten": 3}),
         ),
-        "A Foo is created. The server will answer the first three creates of its Deployment with 500.",
+        "A Foo is created. The server answers the first three creates of its Deployment with 500.",
         {
             "first": "The server refuses the create. After the first failure, the key waits 5 ms.",
-            "second": "It is refused again, and now the key waits 10 ms.",
-            "third": "And again: 20 ms. Each wait is twice as long as the one before.",
+            "second": "The create is refused again, and now the key waits 10 ms.",
+            "third": "After the third failure, the key waits 20 ms. Each wait is twice as long as the last.",
             "created": "The fourth create succeeds.",
-            "forgotten": "So forget() resets the count. The next failure would wait 5 ms again.",
+            "forgotten": "So forget() resets the failure count. The next wait would be 5 ms again.",
         },
     ),
     Run(
         "conflict",
         "A stale cache and its 409",
-        "Another writer was faster, and the cache does not know yet, so the server refuses the old version.",
+        "Another client has changed the Foo. The cache is behind, so the server refuses the worker's write.",
         (
             Mark("stale", 9, "foos", FOO, thread=WORKER),
             Mark("conflict", 10, "foos", FOO, {"code": "409"}),
@@ -210,20 +211,20 @@ RUNS: Final = (
             Mark("written", 10, "foos", FOO, {"code": "200"}),
             Mark("settled", 12, key=FOO, facts={"again": False}),
         ),
-        "A Foo has its Deployment. The watch of Foos is late, so the cache hears of changes too late.",
+        "A Foo has its Deployment. The watch of Foos is delayed, so changes reach the cache late.",
         {
             "stale": "The worker reads the Foo from the cache. It cannot know that this version is old.",
-            "conflict": "It writes the status with the old version. The server refuses: 409.",
-            "retry": "So the sync has failed, and the key comes back after 5 ms.",
+            "conflict": "The worker writes the status with the old version. The server answers 409.",
+            "retry": "So the sync has failed, and the key is queued again after 5 ms.",
             "fresh": "At last the watch delivers the new version.",
-            "written": "The next sync reads that one, and the server accepts the write.",
-            "settled": "Its own write has come back through the watch. Nothing is left to do.",
+            "written": "The next sync reads the new version, and the server accepts its write.",
+            "settled": "The worker's own write has come back as an event. Nothing is left to do.",
         },
     ),
     Run(
         "restart",
         "kill -9, and a new process",
-        "The process dies between create and status. The next one lists, compares, and writes the rest.",
+        "The process is killed after the create. The next one lists, compares, and writes the status.",
         (
             Mark("created", 10, "deployments", facts={"code": "201"}),
             Mark("killed", GAP),
@@ -233,20 +234,20 @@ RUNS: Final = (
             Mark("status", 10, "foos", FOO, {"code": "200"}),
             Mark("settled", 12, key=FOO, facts={"again": False}),
         ),
-        "A controller starts, and a Foo is created. The server will never answer its status write.",
+        "A controller starts, and a Foo is created. The server never answers the write of its status.",
         {
             "created": "The worker has created the Deployment. Next it would write the status.",
-            "listed": "The new process asks what there is. It finds the Foo.",
-            "got": "To its handler the Foo is new, so the key is queued, and a worker gets it.",
-            "found": "It finds the Deployment in the cache, so it creates none.",
-            "status": "It writes what was missing: the status.",
-            "settled": "Nothing was lost, and nothing was done twice.",
+            "listed": "The new process lists all Foos, and finds the Foo.",
+            "got": "The new process's handler receives an add, so the key is queued, and a worker gets it.",
+            "found": "The worker finds the Deployment in the cache, so it does not create one.",
+            "status": "Only the status is missing, so the worker writes it.",
+            "settled": "No work was lost, and none was done twice.",
         },
     ),
     Run(
         "lease",
         "The lease changes hands",
-        "The leader loses the server and gives up. The standby takes the lease, and its workers begin.",
+        "The server answers the leader only with errors, so the leader stops. The standby takes over.",
         (
             Mark("leads", 10, "leases", facts={"verb": "create"}),
             Mark("refused", 10, "leases", facts={"code": "500"}),
@@ -257,24 +258,24 @@ RUNS: Final = (
             Mark("scaled", 10, "deployments", FOO, {"code": "200"}),
             Mark("settled", 12, key=FOO, facts={"again": False}),
         ),
-        "This is ada, one of two replicas. It takes the lease, and a Foo is created. Later the server "
-        "answers it only with errors.",
+        "You see ada, one of two replicas. It takes the lease, and a Foo is created. Later the server "
+        "answers ada only with errors.",
         {
-            "leads": "ada creates the lease, and leads.",
-            "refused": "The server answers ada with errors, so it cannot renew its lease.",
-            "waiting": "The Foo changes while nobody leads. bob's cache knows it, but bob has no worker yet.",
-            "taken": "The lease has expired. bob takes it, and leads.",
-            "got": "Now its workers start, and one gets the key.",
-            "scaled": "It scales the Deployment. No change was lost while nobody led.",
-            "settled": "Its own writes come back. bob has nothing left to do, and keeps the lease.",
+            "leads": "ada creates the lease, and is the leader.",
+            "refused": "The server answers ada with errors, so ada cannot renew the lease.",
+            "waiting": "The Foo changes while there is no leader. bob caches it, but has no workers yet.",
+            "taken": "The lease has expired. bob takes it, and is the leader.",
+            "got": "Now bob's workers start, and one of them gets the key.",
+            "scaled": "The worker scales the Deployment. The change was not lost while there was no leader.",
+            "settled": "The worker's own writes come back. bob has nothing left to do, and keeps the lease.",
         },
         shows=("events",),
     ),
     Run(
         "storm",
         "A storm of creates, and what stops it",
-        "A Foo is gone, but the cache still has it, so the plain controller creates its Deployment again and "
-        "again.",
+        "A Foo is deleted, but the cache still has it. So the plain controller creates its Deployment again "
+        "and again.",
         (
             Mark("deleted", 5, "Deployment", FOO, {"deleted": True}),
             Mark("stale", 9, "foos", FOO, {"found": True}, WORKER),
@@ -286,14 +287,14 @@ RUNS: Final = (
             Mark("asked", 10, "foos", FOO, {"verb": "get", "code": "404"}),
             Mark("stopped", 12, key=FOO, facts={"again": False}),
         ),
-        "A Foo has its Deployment. The watch of Foos is late, so the cache hears of changes too late.",
+        "A Foo has its Deployment. The watch of Foos is delayed, so changes reach the cache late.",
         {
-            "stale": "The worker looks into the cache, and the cache still has the dead Foo.",
-            "created": "So it creates the Deployment again, for an owner that is gone.",
-            "again": "The garbage collector deletes it, and that event queues the key at once.",
+            "stale": "The worker reads the cache, which still has the deleted Foo.",
+            "created": "So the worker creates the Deployment again, for an owner that no longer exists.",
+            "again": "The garbage collector deletes the Deployment, and that event queues the key at once.",
             "unslowed": "Back-off does not slow the storm, because each event queues the key at once.",
-            "over": "Only the late watch ends the storm, when the Foo leaves the cache at last.",
-            "asked": "It asks: 404, the Foo is gone. So it creates nothing.",
+            "over": "The storm ends only when the delayed watch delivers the deletion of the Foo.",
+            "asked": "The server answers 404: the Foo no longer exists. So the worker creates nothing.",
         },
     ),
 )

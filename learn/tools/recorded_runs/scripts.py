@@ -35,7 +35,7 @@ def apply() -> Parts:
 
 
 def merge() -> Parts:
-    """Scale a Foo several times, while the only worker waits for the server's answer about another Foo."""
+    """Change a Foo seven times while the only worker waits for the server's answer about another Foo."""
     with Program() as program:
         program.stage.apply()
         program.begin()
@@ -116,7 +116,7 @@ def conflict() -> Parts:
         program.begin()
         late = stage.sandbox.faults.delay_watches(resources=["foos"])
         program.outside(
-            "Another writer puts a label on the Foo: the cache is stale now. Then the Deployment becomes "
+            "Another client adds a label to the Foo, so the cache is stale now. Then the Deployment becomes "
             "available.",
             stale=[_CACHED],
         )
@@ -129,7 +129,7 @@ def conflict() -> Parts:
 
 
 def restart() -> Parts:
-    """Leave the first status write without an answer, and kill the process while it waits."""
+    """Kill the process before its first status write, which the server never answers."""
     with Stage(users=("first", "second"), lifelike=False) as stage:
         late_events(stage)
         faults = stage.sandbox.faults
@@ -140,10 +140,10 @@ def restart() -> Parts:
             until(lambda: silence.hits and first.told(7, in_flight=True), "the write of the status")
         killed = gap(
             first.ended_at,
-            "kill -9 ended the process: its caches, its queue and its half-done sync are gone. "
-            "A new process starts, and knows nothing.",
+            "kill -9 ends the process. Its caches, its queue and its unfinished sync are lost. "
+            "A new process starts with empty caches.",
         )
-        # Delay the Deployments, because their handler needs the Foo, which owns them, in the cache.
+        # List Foos first. Otherwise a handler would receive a Deployment whose owner is not cached yet.
         faults.latency(_FOOS_FIRST_SECONDS, verbs=["list", "watch"], resources=["deployments"], count=1)
         with Child(stage.sandbox.url, "second") as second:
             until(lambda: second.told(10, "foos", code="200"), "the status")
@@ -168,20 +168,20 @@ def lease() -> Parts:
         later = next(at for at, entry in enumerate(bob.entries) if entry.get("t", 0) > ada.ended_at)
         lost = gap(
             ada.ended_at,
-            "ada could not renew the lease within its deadline: its workers ended, then its process. "
-            "From here on this is bob, the second replica: its caches are full, and it waits for the lease.",
+            "ada could not renew the lease before its deadline, so it stopped its workers and then ended. "
+            "From here on you see bob, the second replica. Its caches are full, and it waits for the lease.",
         )
         state = [entry for entry in bob.entries[:later] if "state" in entry][-1]
         return [ada.entries, [lost, state], bob.entries[later:]]
 
 
 def storm() -> Parts:
-    """Delete a Foo while its watch is late, with the plain controller and then with the hardened one."""
+    """Delete a Foo while its watch is delayed, first with the plain controller, then the production one."""
     plain, hardened = _deleted_foo(hardened=False), _deleted_foo(hardened=True)
     again = gap(
         max(entry["t"] for entry in plain if "t" in entry),
-        "The same once more with the hardened controller, the one for clusters. "
-        "Before it makes a Deployment again, it asks the server whether the Foo still exists.",
+        "The same happens again, this time with the production controller. "
+        "Before it creates a Deployment again, it asks the server whether the Foo still exists.",
     )
     return [plain, [again], hardened]
 
@@ -195,7 +195,7 @@ def _deleted_foo(*, hardened: bool) -> Sequence[Entry]:
         late = faults.delay_watches(resources=["foos"])
         faults.latency(_REQUEST_SECONDS, verbs=["create"], resources=["deployments"])
         program.outside(
-            "Somebody deletes the Foo. The cache does not hear of it yet. The garbage collector deletes the "
+            "A client deletes the Foo, but the cache still has it. The garbage collector deletes the "
             "Deployment at once.",
             stale=[_CACHED],
         )

@@ -124,7 +124,7 @@ def test_an_impossible_experiment_gives_the_reason(program: Any) -> None:
     assert blocked == {control.name for control in CONTROLS if control.in_sandbox}
     with pytest.raises(ControlError, match="only on the sandbox"):
         outside.act("expire", {})
-    with pytest.raises(ControlError, match="there is no control nothing"):
+    with pytest.raises(ControlError, match="there is no experiment nothing"):
         outside.act("nothing", {})
     with pytest.raises(ControlError, match='no Foo "default/missing" in the cache'):
         outside.act("fail", {"key": "default/missing"})
@@ -144,7 +144,7 @@ def test_a_refusal_of_the_server_is_reported(program: Any) -> None:
 
 def test_a_foo_is_made_and_deleted(program: Any) -> None:
     """By its key, once; one that exists already is refused."""
-    assert program.controls.act("make", KEY) == "default/a was made"
+    assert program.controls.act("make", KEY) == "default/a was created"
     program.wait_idle()
     with pytest.raises(ControlError, match="409"):
         program.controls.act("make", KEY)

@@ -33,7 +33,9 @@ def test_loopback_answers_to_its_own_names(host: str, refused: bool) -> None:
 def test_another_site_is_refused(site: str, refused: bool) -> None:
     """Its requests could cost lists and places of viewers; our own page and a typed address pass."""
     said = Guard(LOOPBACK_NAMES, controls=True).refusal("GET", headers() | {"Sec-Fetch-Site": site})
-    assert said == ("another site may not send requests here: type the page's address" if refused else "")
+    assert said == (
+        "requests from another site are refused: type the page's address into the browser" if refused else ""
+    )
 
 
 def test_an_act_needs_the_switch_the_origin_and_the_token() -> None:
@@ -41,12 +43,12 @@ def test_an_act_needs_the_switch_the_origin_and_the_token() -> None:
     guard, other = Guard(LOOPBACK_NAMES, controls=True), Guard(LOOPBACK_NAMES, controls=True)
     ours = "http://127.0.0.1:8082"
     assert guard.refusal("POST", headers(origin=ours, token=guard.token)) == ""
-    assert "another page" in guard.refusal("POST", headers(token=guard.token))
-    assert "another page" in guard.refusal("POST", headers(origin="http://evil.example", token=guard.token))
-    assert "another page" in guard.refusal("POST", headers(origin="null", token=guard.token))
-    assert "lacks the token" in guard.refusal("POST", headers(origin=ours))
-    assert "lacks the token" in guard.refusal("POST", headers(origin=ours, token=other.token))
-    assert "lacks the token" in guard.refusal("POST", headers(origin=ours, token="ä"))
-    assert "lacks the token" in guard.refusal("POST", headers(origin=ours, token="\udcff"))
+    assert "own page" in guard.refusal("POST", headers(token=guard.token))
+    assert "own page" in guard.refusal("POST", headers(origin="http://evil.example", token=guard.token))
+    assert "own page" in guard.refusal("POST", headers(origin="null", token=guard.token))
+    assert "does not contain the token" in guard.refusal("POST", headers(origin=ours))
+    assert "does not contain the token" in guard.refusal("POST", headers(origin=ours, token=other.token))
+    assert "does not contain the token" in guard.refusal("POST", headers(origin=ours, token="ä"))
+    assert "does not contain the token" in guard.refusal("POST", headers(origin=ours, token="\udcff"))
     off = Guard(LOOPBACK_NAMES, controls=False)
     assert "--debug-controls" in off.refusal("POST", headers(origin=ours, token=off.token))

@@ -318,7 +318,7 @@ def test_an_act_needs_token_and_origin(live: LiveServer) -> None:
     status, text, _ = fetch(live, path, data=b"{}", X_Handloop_Token=token, Origin=ours)
     assert (status, json.loads(text)) == (200, {"said": "no worker gets a key"})
     status, text, _ = fetch(live, path.replace("pause", "x"), data=b"{}", X_Handloop_Token=token, Origin=ours)
-    assert (status, text) == (409, "there is no control x\n")
+    assert (status, text) == (409, "there is no experiment x\n")
     odd = (
         b"{",
         b"[]",
@@ -346,7 +346,7 @@ def test_without_controls_no_action_is_possible(program: Any) -> None:
 
 def test_a_public_address_has_no_controls() -> None:
     """Asked for both, the server does not start."""
-    with pytest.raises(ValueError, match="loopback addresses only"):
+    with pytest.raises(ValueError, match="only on a loopback address"):
         LiveServer("", 0, names=None, controls=True)
     server = LiveServer("", 0, names=None, controls=False)
     assert server.url == f"http://127.0.0.1:{server.port}/debug/live/"

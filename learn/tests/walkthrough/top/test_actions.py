@@ -13,7 +13,7 @@ from support.builders.live_page import page_with_controls
     [
         (True, "pause", "no worker gets a key"),
         (True, "fail", "no fail of 'default/a' here"),
-        (False, "fail", "the controls are off: start with --debug-controls"),
+        (False, "fail", "the experiments are off: start the program with --debug-controls"),
     ],
 )
 def test_the_program_answers(*, allowed: bool, control: str, says: str) -> None:
