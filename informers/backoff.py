@@ -15,10 +15,10 @@ _FACTOR: Final = 2.0
 
 class ExponentialBackoff:
     """
-    The reflector's back-off: initial_seconds, and then twice as long each time, up to max_seconds.
+    The reflector's back-off. Delays start at initial_seconds and double each time, up to max_seconds.
 
-    A random fraction of each delay is added to it. The delays start over when reset_seconds have passed
-    since the last start, or since construction. A delay in between does not extend that time. If failures
+    A random fraction of each delay is added to it. If more than reset_seconds have passed since construction
+    or the last reset, next resets the delay. Calls of next in between do not extend that time. If failures
     continue, the delay therefore returns to initial_seconds about every reset_seconds, as in client-go.
 
     Threads: used by the thread that waits.

@@ -9,17 +9,17 @@ The reflector thread enqueues watch events and replaces the content with lists. 
 resyncs. Any thread can call has_synced.
 
 Follows: client-go tools/cache/delta_fifo.go @32ce75a7d. Differs: enqueue_batch (for Add, Update and Delete)
-and pop_batch move many keys per wake-up; has_synced becomes true after the last initial object was
-processed, as in RealFIFO, and not before; keys and transforms are computed before anything is queued.
+and pop_batch move many keys per wake-up; has_synced becomes true only after the last initial object was
+processed, as in RealFIFO; keys are computed and objects transformed before anything is queued.
 
 Today's client-go uses RealFIFO instead, by default since 1.33 and always since 1.36
 (features/known_features.go, InOrderInformers). A RealFIFO is one list of single deltas for all keys, in
-order of arrival. It also delivers the deletion of an unknown object, and puts a relist's tombstones before
-the listed objects, not after them. Since 1.36, a relist or a resync is one delta, which is compared with the
-store when it is processed, without the FIFO's lock (AtomicFIFO, UnlockWhileProcessingFIFO, on by default).
-Here, a key's deltas are popped together, and a relist is compared at once with both the store and the queue.
-If a relist lacks an object whose Added is still queued, the object's Deleted is therefore queued too
-(kubernetes#115658).
+order of arrival. RealFIFO also delivers the deletion of an unknown object, and puts a relist's tombstones
+before the listed objects, not after them. Since 1.36, a relist or a resync is one delta, which is compared
+with the store when it is processed, without the FIFO's lock (AtomicFIFO, UnlockWhileProcessingFIFO, on by
+default). Here, a key's deltas are popped together, and a relist is immediately compared with the store and
+the queue. Therefore, if a relist lacks an object whose Added is still queued, the object's Deleted is queued
+too (kubernetes#115658).
 Decision: DeltaFIFO, not RealFIFO.
 """
 
@@ -74,7 +74,7 @@ _REPLACED: Final = DeltaType.REPLACED
 
 
 class Delta(NamedTuple, Generic[T]):
-    """A single change of an object. For a Deleted, the object can be a tombstone."""
+    """A single change of an object. If the type is Deleted, the object can be a tombstone."""
 
     type: DeltaType
     object: T | DeletedFinalStateUnknown[T]
@@ -89,7 +89,7 @@ def extend(deltas: Deltas[T], delta: Delta[T]) -> None:
     """
     Append a delta to its key's deltas, but merge two consecutive Deleted into one.
 
-    The first one is kept unless it holds a tombstone, whose state may be out of date.
+    The first one is kept. If it holds a tombstone, whose state may be out of date, the second replaces it.
     """
     if delta.type is not _DELETED or deltas[-1].type is not _DELETED:
         deltas.append(delta)
@@ -98,7 +98,7 @@ def extend(deltas: Deltas[T], delta: Delta[T]) -> None:
 
 
 class FIFOClosed(CacheError):  # noqa: N818 - it is a state, like queue.ShutDown
-    """The FIFO is closed and empty, so its consumer must end."""
+    """The FIFO is closed and empty, so its consumer must stop."""
 
     def __init__(self) -> None:
         super().__init__("DeltaFIFO: manipulating with closed queue")
@@ -115,7 +115,7 @@ class KnownObjects(Protocol[T_co]):
 
 
 class Listed(list[T]):
-    """The objects of a complete list after the transform, with the keys that they had before it."""
+    """The transformed objects of a complete list. `keys` has the store keys from before the transform."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -129,7 +129,7 @@ class Listed(list[T]):
 
 class DeltaFIFO(Generic[T]):
     """
-    Passes unprocessed deltas to one consumer, oldest key first, and detects a relist's deletions.
+    Passes unprocessed deltas to one consumer, oldest key first, and detects which objects a relist lacks.
 
     State, guarded by _lock unless noted:
         _items     key -> its Deltas, never empty.
@@ -218,11 +218,11 @@ class DeltaFIFO(Generic[T]):
         """
         Remove the oldest keys, at most max_keys, and pass their deltas to process in one call.
 
-        Returns: the number of keys, or 0 if the timeout passed first.
+        Returns: the number of keys, or 0 if no key was queued before the timeout.
         Blocks: until a key is queued, close() is called, or the timeout has passed. A timeout of None means
         no limit.
-        Raises: FIFOClosed once the FIFO is closed and empty; any error from process. The deltas are not put
-        back.
+        Raises: FIFOClosed if the FIFO is closed and empty; any error from process. In that case, the deltas
+        are not put back.
         Locks: process runs with the FIFO's lock held, so that replace() never compares with a store that
         lacks a popped object. process must not block, call handlers, or call this FIFO, except for
         has_synced and len.
@@ -243,13 +243,13 @@ class DeltaFIFO(Generic[T]):
         return len(batch)
 
     def close(self) -> None:
-        """Close the FIFO: once it is empty, waiting and later pops raise FIFOClosed. Adding still works."""
+        """Close the FIFO. Deltas can still be added. Once it is empty, each pop_batch raises FIFOClosed."""
         with self._lock:
             self._closed = True
             self._lock.notify_all()
 
     def has_synced(self) -> bool:
-        """Return whether all keys of the first replace were processed, or whether an event came before it."""
+        """Return whether all keys of the first replace were processed, or events arrived before it."""
         return self._synced.is_set()
 
     def __len__(self) -> int:
@@ -257,7 +257,7 @@ class DeltaFIFO(Generic[T]):
         return len(self._queue)
 
     def is_drained(self) -> bool:
-        """Return whether nothing is queued or being processed. Blocks: while a pop is running process."""
+        """Return whether nothing is queued or being processed. Blocks: while process is running."""
         with self._lock:
             return not self._queue
 

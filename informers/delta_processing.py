@@ -45,7 +45,7 @@ class DeltaProcessor(Generic[T]):
     """
     Applies batches to the store and distributes the changes.
 
-    State: none.
+    State: a DeltaProcessor keeps none.
     Threads: runs on the informer's thread, with the FIFO lock (20) held. It holds block_deltas (30) for the
     whole batch, so that a handler that is added meanwhile receives each object exactly once, either in its
     snapshot or in a notification.
@@ -86,7 +86,7 @@ class DeltaProcessor(Generic[T]):
             raise ExceptionGroup("the store refused objects", failures)
 
     def _apply_guarded(self, batch: list[tuple[Deltas[T], bool]]) -> list[TransactionError[T]]:
-        """Apply deltas one by one, because the ones before decide whether a delta is older than the store."""
+        """Apply deltas one by one, because each must be compared with what earlier deltas have stored."""
         failures: list[TransactionError[T]] = []
         for deltas, is_initial in batch:
             for delta in deltas:
@@ -116,7 +116,8 @@ class DeltaProcessor(Generic[T]):
         """
         Notify the listeners.
 
-        Args: previous has the object that was stored before each delta; failed has the deltas to skip.
+        Args: previous contains the object that was stored before each delta. failed contains the positions
+        of the deltas to skip.
         """
         notifications: list[Notification[T]] = []
         # changes has the notifications other than syncs. Until the first sync, both names refer to one list.

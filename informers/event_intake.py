@@ -1,5 +1,5 @@
 """
-Puts complete lists and watch events into the FIFO, and objects that do not fit into the quarantine.
+Puts complete lists and watch events into the FIFO, and quarantines objects that do not fit their type.
 
 `translate` is pure and turns a block of watch events into entries for the FIFO. `EventIntake` queues them.
 Follows: client-go tools/cache/reflector.go @32ce75a7d (handleAnyWatch). Differs: an event of an unknown type
@@ -45,11 +45,11 @@ class EventBlock(NamedTuple, Generic[T]):
     """
     A block of watch events, translated for the FIFO.
 
-    entries are in order. resource_version is where the next watch continues after them, or "" if it has not
-    changed. accepted counts the events that were understood, and bookmarks counts the bookmarks among them.
-    all_added is whether all of them were ADDED. deletions counts the DELETED objects. out_of_order is
-    whether an event is older than an earlier one. undecodable has the event type and the object of each
-    entry that does not fit its type. end is the error that ends the stream after the entries, or None.
+    entries have the order of the events. The next watch continues from resource_version, unless that is "".
+    accepted counts the events that were understood, and bookmarks counts the bookmarks among them. all_added
+    is whether every understood event was ADDED. deletions counts the DELETED objects. out_of_order is whether
+    an event is older than an earlier one. undecodable contains the event type and the object of each event
+    whose object does not fit its type. end is the error that ends the stream after the entries, or None.
     """
 
     entries: list[tuple[DeltaType, T | DeletedFinalStateUnknown[T]]]
@@ -135,7 +135,7 @@ class ReflectorStore(Protocol[T]):
 
 class EventIntake(Generic[T]):
     """
-    Queues a reflector's lists and events, and reports disorder and deletions to the HistoryGuard.
+    Queues a reflector's lists and events, and reports deletions and disordered events to the HistoryGuard.
 
     Threads: runs on the reflector's thread.
     """
@@ -201,7 +201,7 @@ class EventIntake(Generic[T]):
                 )
 
     def _hold(self, undecodable: Iterable[Undecodable]) -> None:
-        """Put objects into the quarantine before they leave the store, so that they never seem deleted."""
+        """Quarantine objects before they leave the store, so that no reader takes them for deleted ones."""
         for each in undecodable:
             self._quarantine.add(each)
 

@@ -2,7 +2,7 @@
 One informer per kind and selection, shared by all components of a program.
 
 Follows: client-go informers/factory.go and generic.go @32ce75a7d. Differs: a kind is its Python type, so one
-factory serves typed and untyped kinds; shutdown ends the informers.
+factory serves typed and untyped kinds; shutdown stops the informers.
 """
 
 from __future__ import annotations
@@ -160,7 +160,8 @@ class SharedInformerFactory:
         """
         Wait until every started informer has synced, and log progress from time to time.
 
-        Returns: kind -> whether all its informers have synced. A value is False only if stop was set first.
+        Returns: a dict that maps each kind to whether all its informers have synced. A value is False only
+        if stop was set first.
         Blocks: until all have synced, or stop is set.
         """
         with self._lock:

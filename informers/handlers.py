@@ -40,14 +40,14 @@ class ResourceEventHandler(Protocol[T_contra]):
         """Handle an object that was replaced in the store. A resync passes the same object twice."""
 
     def on_delete(self, obj: T_contra | DeletedFinalStateUnknown[T_contra]) -> None:
-        """Handle an object that left the store. obj is its final state, or a tombstone if that was missed."""
+        """Handle a removal from the store. obj is the final state, or a tombstone if none was received."""
 
 
 class ResourceEventHandlerFuncs(Generic[T]):
     """
     A handler made from up to three functions. If a function is missing, its events are ignored.
 
-    functions contains the functions that were given.
+    The field functions contains those that are not missing.
     """
 
     def __init__(
@@ -74,8 +74,8 @@ class FilteringResourceEventHandler(Generic[T]):
     """
     Passes on to a handler only the objects that filter_func accepts.
 
-    When an update makes an object pass the filter, the handler receives an add; when it makes an object
-    fail, a delete. filter_func must be pure and accept tombstones.
+    If the filter accepts only the new state of an updated object, the handler receives an add; if the filter
+    accepts only the old one, the handler receives a delete. filter_func must be pure and accept tombstones.
     """
 
     def __init__(self, *, filter_func: FilterFunc[T], handler: ResourceEventHandler[T]) -> None:

@@ -2,7 +2,7 @@
 Compares resource versions: finds the older of two, and decides about old lists and old watch events.
 
 Resource versions are opaque to a component that only stores them, but those of one resource can be compared
-as numbers. A version that is not a number is never compared, and never leads to a refusal.
+as numbers. A version that is not a number is never compared, so nothing is rejected because of it.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ class ResourceVersionFloor:
     Decides whether to accept a list that is older than one that was already published.
 
     Usually such a list comes from a server that lags behind, so it is rejected, and the reflector lists
-    again. If the server has refused our version as too large, or has answered with old states for 30 s, its
-    history was rewound, for example by a restored backup, and the list is accepted.
+    again. If the server has refused our version as too large, or has answered with old states for 30 s, the
+    list is accepted, because the server's history was rewound, for example by restoring a backup.
 
     State: _behind_since is when an old state was first seen, or None if all is normal.
     Threads: used only by the reflector's thread.
@@ -119,9 +119,9 @@ class HistoryGuard(Generic[T]):
 
     def is_echo(self, delta_type: DeltaType, obj: T | DeletedFinalStateUnknown[T], stored: T | None) -> bool:
         """
-        Return whether a delta is older than the stored object, or than its deletion.
+        Return whether a delta is older than the stored object, or not newer than the object's deletion.
 
-        False for deltas from lists and resyncs, for tombstones, and for objects without a UID.
+        Returns: False for deltas from lists and resyncs, for tombstones, and for objects without a UID.
         """
         if isinstance(obj, DeletedFinalStateUnknown) or delta_type in (DeltaType.REPLACED, DeltaType.SYNC):
             return False

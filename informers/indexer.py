@@ -101,14 +101,14 @@ def namespace_index_func(obj: Object) -> Sequence[str]:
 
 class StoreIndex(Generic[T]):
     """
-    One index, which maps the values of its index function to keys. A value is removed with its last object.
+    One index, which maps the values of its index function to keys. Values that no object has are removed.
 
     If the function fails on an object, the index counts the failure and stores no value for the object. This
     lasts until the object is deleted, or is replaced by one on which the function succeeds.
 
-    State: _keys: value -> keys.
-           _failed: key -> error, for each object on which the function failed. It has no value in _keys.
-           _unreported: (key, error) for each failure that take_failures has not returned yet.
+    State: _keys maps each value to keys. _failed maps the key of each object on which the function failed to
+    the error; _keys does not contain that key. _unreported contains a pair of key and error for each failure
+    that take_failures has not returned yet.
     Threads: a caller must hold the store's lock.
     """
 
@@ -164,7 +164,7 @@ class StoreIndex(Generic[T]):
         return list(self._keys)
 
     def _has_same_values(self, old: T, new: T) -> bool:
-        """Return whether both objects have the same values. Most updates need only this, at half the cost."""
+        """Return whether both objects have the same values. This check halves the cost of most updates."""
         if self._failed:
             return False
         try:

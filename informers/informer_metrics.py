@@ -46,10 +46,9 @@ class InformerMetrics(NamedTuple):
     opened after the first one. silent_watches: the watches that were closed because nothing arrived.
     last_event_timestamp: the Unix time when the server last answered, sent an event, or ended a stream.
     quarantined: the objects that do not fit their type and are kept out of the store. handler_panics: the
-    handler calls that raised. drops_foreign: 1 if the server sends objects that this informer must not store
-    and therefore drops.
-    Threads: each instrument has one writer (see the methods of the informer's parts). Instruments have their
-    own locks.
+    handler calls that raised. drops_foreign: 1 if the server sends objects that this informer must drop,
+    because it must not store them.
+    Threads: any thread can use the instruments, because each has its own lock.
     """
 
     objects: SettableGaugeMetric = _NOTHING

@@ -38,7 +38,7 @@ class InformerOptions(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     abridged: tuple[Abridged[Any], ...] = ()
-    """The kinds whose objects are mostly decoded only in part, which costs less than a transform."""
+    """The kinds of which most objects are decoded only partially, which costs less than a transform."""
 
     tweak: Tweak | None = None
     """Changes the options of each list and watch, for example by adding a selector that limits the cache."""
@@ -56,16 +56,16 @@ class InformerOptions(msgspec.Struct, frozen=True, kw_only=True):
     """If it is None, nothing is measured."""
 
     reachability: Reachability | None = None
-    """Shows whether the server answers, so that waits for an unreachable server end when it answers again."""
+    """Notices when an unreachable server answers again, so that reflectors stop waiting and retry."""
 
     stop_poll_seconds: float = 1.0
-    """How often a running informer checks run's stop event; with infinity, only stop() ends it."""
+    """How often, in seconds, an informer checks the stop event of run. If infinite, only stop() ends run."""
 
     restrictions: Restrictions = Unrestricted()
     """Decides which of its kind's objects each informer may store. By default, it may store all of them."""
 
     quiet: bool = False
-    """Whether to log the end of a list-and-watch round at debug level, because it is reported elsewhere."""
+    """Whether the error that ends a list-and-watch round is logged only at debug level."""
 
     def __post_init__(self) -> None:
         """Reject a page size that a server would interpret as no limit."""
@@ -73,7 +73,7 @@ class InformerOptions(msgspec.Struct, frozen=True, kw_only=True):
             raise ValueError("page_size must be at least 1")
 
     def abridged_of(self, kind: type[Kind]) -> Abridged[Any] | None:
-        """Return how a kind's objects are decoded in part, or None if all are decoded whole."""
+        """Return how a kind's objects are partially decoded, or None if all are completely decoded."""
         return next((each for each in self.abridged if each.kind is kind), None)
 
 

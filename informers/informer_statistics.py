@@ -10,9 +10,9 @@ from handloop.informers.reflector import ReflectorStatistics
 
 class InformerStatistics(msgspec.Struct, frozen=True):
     """
-    An informer at one moment.
+    A snapshot of an informer.
 
-    name is, for example, `deployments.apps`; plural is the kind's plural, for people. objects counts those
+    name is, for example, `deployments.apps`; plural is the kind's plural name. objects counts those
     in the store, queued the keys in the FIFO, and quarantined the objects that do not fit their type.
     reflector is None before run. unindexed counts index entries that are missing because an index function
     failed. narrowed_by is what Restriction.narrowed_by returns.

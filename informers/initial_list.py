@@ -1,11 +1,11 @@
 """
-The two ways to list all of a kind's objects: in pages, or as the beginning of a watch.
+The two ways to list all of a kind's objects: in pages, or as the first events of a watch.
 
 Both are consistent: the list is the state at one resource version, and no part of it is used before it is
-complete. Neither requests resourceVersion=0. A server can answer that from an arbitrarily old cache, so that
-deleted objects would reappear after a restart (kubernetes#59848).
+complete. Neither requests resourceVersion=0. A server can answer such a request from an arbitrarily old
+cache, so that deleted objects would reappear after a restart (kubernetes#59848).
 Follows: client-go tools/pager/pager.go and the temporary store of tools/cache/reflector.go @32ce75a7d.
-Differs: in both ways, objects are transformed only once, when they arrive; in client-go, streamed objects
+Differs: objects are always transformed only once, when they arrive; in client-go, streamed objects
 are transformed a second time when they enter the FIFO.
 Decision: First list: streamed, else pages at a consistent version; never `resourceVersion=0`.
 """
@@ -43,7 +43,7 @@ def unchanged(obj: T) -> T:
 
 
 def forgiving(transform: Callable[[T], T]) -> Callable[[T], T]:
-    """Return a transform that returns the whole object if the given one fails, so that no list fails."""
+    """Return a transform that never fails: if the given one fails, it returns the object unchanged."""
 
     def call(obj: T) -> T:
         try:
@@ -58,13 +58,13 @@ def forgiving(transform: Callable[[T], T]) -> Callable[[T], T]:
 
 class PagedList(Generic[T]):
     """
-    A list in pages, all of them at the first page's resource version.
+    A list that is read in pages, all of them at the first page's resource version.
 
     If the continue token expires during the list, the list is requested again without pages, because the
     pages of two lists are never mixed.
 
     Args: resource_version is the minimum version of the list; "" requests the newest state. transform is
-    applied to each object when it arrives, so that the whole objects are never all in memory.
+    applied to each object when it arrives, so that the untransformed objects are never all in memory.
     Threads: runs on the reflector's thread. Any thread can read items_so_far and pages, which may be one
     step behind.
     """
@@ -128,9 +128,10 @@ class StreamedList(Generic[T]):
     """
     A list that arrives as a watch's first events. A bookmark ends it.
 
-    State: _objects: store key -> newest state; _undecodable: store key -> the object that does not fit. No
-    key is in both.
-    Threads: the same as PagedList.
+    State: _objects maps store keys to the newest states; _undecodable maps store keys to the objects that do
+    not fit their type. No key is in both.
+    Threads: runs on the reflector's thread. Any thread can read items_so_far and pages, which may be one
+    step behind.
     """
 
     pages: Final = 0

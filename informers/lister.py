@@ -4,7 +4,7 @@ Reads an informer's cache by name, by namespace or by label selector.
 A cache can be older than the server's state, and is incomplete until the informer has synced. All readers
 share the cached objects. They are frozen, whereas in Go only a convention keeps readers from changing them.
 Follows: client-go tools/cache/listers.go, listers/generic_helpers.go. Differs: a lister of some namespaces
-raises an error if another one is read. For an object that is not in the cache, it returns None
+raises an error if it is asked for another one. For an object that is not in the cache, it returns None
 instead of raising NotFound, which would look like a response of the server. `list` and `get` have a
 namespace argument; there is no separate lister for one namespace.
 """
@@ -51,7 +51,7 @@ class Cache(Protocol[S]):
 
 
 class NamespaceNotWatched(LookupError):  # noqa: N818 - like handloop.client.errors.NotFound
-    """A cache of some namespaces was read for another namespace, about which it has no data."""
+    """A cache of some namespaces was asked for another namespace, about which it has no data."""
 
     def __init__(self, what: str, namespace: str, watched: str) -> None:
         super().__init__(
@@ -192,7 +192,7 @@ class Lister(Generic[T]):
         return iter(self.list())
 
     def _read(self, namespace: str = "") -> Cache[T]:  # noqa: ARG002 - for subclasses that fill it first
-        """Return the cache. Every read calls this, with its namespace, or "" for all namespaces."""
+        """Return the cache. Every read method calls this with its namespace, or with "" for all."""
         return self._indexer
 
     def _of_namespace(self, namespace: str) -> builtins.list[T]:

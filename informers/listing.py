@@ -1,10 +1,10 @@
 """
 Reads one complete list, as a stream if the server supports that, and otherwise in pages.
 
-If the server refuses or cuts the stream, pages replace it until the next round. A list must not be older
-than a minimum resource version. If the server no longer has that version, or has not seen it yet, the newest
-state is requested instead. An older list is rejected until it is certain that the server's history was
-rewound (kubernetes#107457).
+If the server refuses the stream, or cuts it too early or too often, lists are read in pages until the next
+round. A list must not be older than a minimum resource version. If the server no longer has that version, or
+has not seen it yet, the newest state is requested instead. An older list is rejected until it is certain that
+the server's history was rewound (kubernetes#107457).
 Follows: client-go tools/cache/reflector.go @32ce75a7d (list, watchList).
 """
 
@@ -76,7 +76,8 @@ class Listing(Generic[T]):
                       state.
         _seen         the newest resource version that was published before this list.
         _wanted       the last request for a list of the newest state; each new request replaces it.
-        _wanted_and_begun, _wanted_and_listed    the last such request whose list has begun, or was published.
+        _wanted_and_begun     the value that _wanted had when the last list was started.
+        _wanted_and_listed    the value that _wanted had when the last published list was started.
     Threads: runs on the reflector's thread. Any thread can call want_newest, and read listed and page, which
     may be one step behind.
     """
@@ -121,7 +122,7 @@ class Listing(Generic[T]):
 
     @property
     def in_progress(self) -> bool:
-        """Return whether a list has begun and is neither complete nor abandoned."""
+        """Return whether a list was started and is neither complete nor abandoned."""
         return self._current is not None
 
     def begin_round(self) -> None:
@@ -133,7 +134,7 @@ class Listing(Generic[T]):
         """
         Make the next list include everything written before this call. Any thread can call this.
 
-        An API server that lags behind must then not answer the list from its own state.
+        Even an API server that lags behind must answer that list with the newest state.
         """
         self._wanted = object()
 
@@ -147,8 +148,8 @@ class Listing(Generic[T]):
         Start a list.
 
         Args: seen is the minimum resource version of the list, or "" for none.
-        Returns: False if the caller must call begin again. The next list can be read in another way, and any
-        pause has passed already.
+        Returns: whether the list was started. If not, the caller must immediately call begin again, which may
+        read the list in another way. Any necessary wait is already over.
         """
         self._seen, self._wanted_and_begun = seen, self._wanted
         rv = "" if self.wants_newest or self._refused_rv else seen
@@ -166,8 +167,8 @@ class Listing(Generic[T]):
         """
         Read one page or one block of events.
 
-        Returns: the list once it is complete, and otherwise None. In that case, `in_progress` shows whether
-        it continues or begins again.
+        Returns: the list once it is complete, and otherwise None. In that case, `in_progress` is False if the
+        caller must call begin again.
         Raises: ListFailed if a page could not be read; StaleList if the list is older than an earlier one.
         """
         assert self._current is not None

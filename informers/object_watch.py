@@ -2,7 +2,8 @@
 Watches one object by name, with a reflector on a single thread.
 
 An informer has three threads and a queue, for many objects and many handlers. A program that follows
-hundreds of names has only one reader for each, so the reflector's thread also stores and reports the object.
+hundreds of names needs only one callback for each, so the reflector's thread also stores and reports the
+object.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from handloop.seams.seams import REAL_SEAMS, Seams
 T = TypeVar("T", bound=Kind)
 
 Changed = Callable[[T | None, T | None, bool], None]
-"""Called with the old and the new object (None for no object), and whether it is from the first list."""
+"""Receives the old and the new object (None for no object), and whether it is from the first list."""
 
 
 class ObjectWatch(Generic[T]):
@@ -40,8 +41,8 @@ class ObjectWatch(Generic[T]):
 
     Fields: kind, selection and name; quarantine, which contains the object while it does not fit its type.
     State, guarded by _lock (55): _obj is the object or None; _known is whether the first list has arrived.
-    Threads: run has the thread `watch-<plural>`, and calls changed without holding the lock; any thread can
-    read.
+    Threads: run is called on the thread `watch-<plural>`, and calls changed without holding the lock. Any
+    thread can read.
     """
 
     def __init__(
@@ -142,7 +143,7 @@ class ObjectWatch(Generic[T]):
         return bool(self._reflector.statistics().last_error)
 
     def troubles(self, _namespace: str = "") -> list[str]:
-        """Return texts that say why the first list has not arrived yet; none once it has."""
+        """Return the reasons why the first list has not arrived yet; [] once it has."""
         if self.has_synced():
             return []
         now = self._reflector.statistics()

@@ -1,12 +1,12 @@
 """
 Handles failing lists and watches: logs the failures, and waits longer after each one.
 
-The first failure of each kind is logged on one line, with a fix if a person has to act. Repeated failures
-are counted, and their number is logged once a minute. The end of an outage is logged on one line, too.
+The first failure of each kind is logged in one line, with a fix if the user has to act. Repeated failures
+are counted, and their number is logged once a minute. The end of an outage is logged in one line, too.
 
 Each wait is longer than the last one, up to a maximum, and at least as long as the server requested. If
 reflectors share a Reachability, a server's first answer to any request ends all their waits. Their back-offs
-then start over, because an error after the server's return is a new failure, which begins with a short wait.
+then start over, because an error after the server's return is a new failure, and its first wait is short.
 Decision: One answer ends an outage for all reflectors.
 """
 
@@ -91,10 +91,10 @@ class Hints(msgspec.Struct, frozen=True):
     """
     A program's additions to a fix: its commands whose output can be passed to `kubectl apply -f -`.
 
-    crd_command prints the CustomResourceDefinitions of crds; if crds is None, of any resource. rbac_command
-    prints the missing roles, or with `-n NAME`, the roles in one namespace. An empty command means that the
-    program has none. nearest returns a resource on the server that is similar to an unknown one, or "". It
-    can send requests to the server, and does not raise.
+    crd_command prints the CustomResourceDefinitions of the resources in crds, or of any resource if crds is
+    None. rbac_command prints the missing roles, or with `-n NAME`, those in one namespace. A command is "" if
+    the program does not have it. nearest returns a resource on the server that is similar to an unknown one,
+    or "". It can send requests to the server, and does not raise.
     """
 
     crd_command: str = ""
@@ -115,7 +115,7 @@ def fix_for(
     hints: Hints = NO_HINTS,
 ) -> str:
     """
-    Return what a person can do about a failed list or watch, or "" if only waiting helps.
+    Return what the user can do about a failed list or watch, or "" if only waiting helps.
 
     Args: namespace is empty for all namespaces; object_name is the name of the only watched object, or "" if
     more objects are watched.
@@ -172,7 +172,7 @@ class Backoff(Protocol):
 
 class RetryPause:
     """
-    The waits of one reflector.
+    Manages the waits of one reflector.
 
     State: stopped ends every wait once it is set. _gone is whether the server was unreachable and has not
     answered since. _returned_at is when it last answered again. retry_at is when the current wait ends (a
@@ -209,7 +209,7 @@ class RetryPause:
         """
         Return how long to wait after this error. Call this once per error.
 
-        Args: gone is whether the server did not answer.
+        Args: gone is True if the server did not answer.
         """
         if gone:
             self._gone = True
@@ -225,8 +225,8 @@ class RetryPause:
         """
         Wait before the next attempt.
 
-        Args: gone is whether the server did not answer; if so, its return ends the wait early. For
-        returns_seen, see TransportError.
+        Args: gone is True if the server did not answer. A long wait then ends early if the server answers
+        again. For returns_seen, see TransportError.
         Blocks: until the time has passed, the server answers again, or stop() is called.
         """
         server, began_at = self._reachability, self._clock.now()
@@ -267,7 +267,11 @@ class _Trouble(NamedTuple):
     code: int
 
     def is_same(self, other: _Trouble) -> bool:
-        """Return whether both are one outage. A stopping server ends streams, then refuses connections."""
+        """
+        Return whether both failures belong to one outage.
+
+        For example, a server that shuts down first ends streams, and then refuses connections.
+        """
         return self == other or self.error == other.error == _GONE
 
 
@@ -277,15 +281,15 @@ class Outage:
 
     State:
         _trouble        the last failure, or None while everything works.
-        _said           whether a line of level 0 has reported it.
+        _said           whether a log line above debug level has reported the outage.
         _repeats        how often it was repeated since the last line.
         _worked         whether any stage has succeeded before.
         _refused_since  the code of the latest errors (0 if they are not refusals), and since when all errors
                         have had this code.
         last_error, last_code    the last error and its HTTP status.
         fix             the fix for the last logged error, set before last_error and last_code.
-    Threads: runs on the reflector's thread. Other threads can read the last three, and may be one step
-    behind.
+    Threads: runs on the reflector's thread. Other threads can read last_error, last_code and fix, which may
+    be one step behind.
     """
 
     def __init__(
@@ -301,8 +305,8 @@ class Outage:
         clock: Clock = REAL_CLOCK,
     ) -> None:
         """
-        Args: name is the reflector's name. namespace and object_name are used only in the fix. quiet is
-        explained at InformerOptions.
+        Args: name is the reflector's name. namespace and object_name are used only in the fix. For
+        quiet, see InformerOptions.
         """
         self.name = name
         self.pause = pause
@@ -347,7 +351,11 @@ class Outage:
         )
 
     def over(self, doing: Doing) -> None:
-        """Clear the error, because a stage succeeded. If a failure up to it was logged, log the end."""
+        """
+        Record that a stage succeeded, and clear the error.
+
+        If a failure at this stage or an earlier one was logged, log the end of the outage.
+        """
         self._worked, self._refused_since = True, None
         self.last_error = self.fix = ""
         self.last_code = 0

@@ -95,15 +95,15 @@ class ProcessorListener(Generic[T]):
 
     State, guarded by _changed (60):
         _pending  the notifications that the thread has not taken yet, in the order of distribution.
-        _initial  how many adds of the initial list have not returned from the handler yet.
+        _initial  how many adds of the initial list the handler has not finished yet.
     State, guarded by the processor's lock (40):
         resync_seconds  the period in effect; 0 for no resyncs.
         _resync_at      when the next resync is due.
         _thread         None until started; stays set after the thread has ended.
     State without a lock:
         _in_hand, _handled, _panics  written only by the listener thread; a reader may be one call behind.
-        _looked  written by readers: the number of handled calls when a snapshot first saw the current call,
-                 and the time of that snapshot.
+        _looked  _handled when a snapshot first saw the current call, and the time of that snapshot; written
+                 by the threads that take snapshots.
     Threads: add is called on the informer thread, or on the thread that adds the handler; run has its own
     thread.
     """
@@ -144,7 +144,7 @@ class ProcessorListener(Generic[T]):
         return getattr(self._handler, "on_delete", None) is ignore
 
     def has_synced(self) -> bool:
-        """Return whether the informer has synced and this handler has returned from every initial add."""
+        """Return whether the informer has synced and this handler has processed every initial add."""
         # Check the informer first, because a count that is read before can miss the list's last add.
         if not self._informer_has_synced():
             return False
@@ -201,10 +201,10 @@ class ProcessorListener(Generic[T]):
 
     def join(self) -> None:
         """
-        Wait for the end of a stopped listener. The listener's own thread must not call this.
+        Wait until a stopped listener has ended. The listener's own thread must not call this.
 
-        Blocks: until the listener's last call has returned. Returns at once if it was never started or was
-        not stopped.
+        Blocks: until the listener's last call has returned. If the listener was never started or was not
+        stopped, join does not wait.
         """
         if self._thread is not None and self._stop.is_set():
             self._thread.join()
@@ -304,7 +304,7 @@ class Registration(Generic[T]):
 
     def has_synced(self) -> bool:
         """
-        Return whether the informer has synced and this handler has returned from every initial add.
+        Return whether the informer has synced and this handler has processed every initial add.
 
         The informer's own has_synced is weaker: it only means that the store contains the first list.
         """
@@ -334,7 +334,7 @@ class SharedProcessor(Generic[T]):
             return list(self._syncing)
 
     def add_listener(self, listener: ProcessorListener[T]) -> None:
-        """Add a listener, and start it if the others run. It receives syncs until the next resync check."""
+        """Add a listener, and start it if the others run. Until the next resync check, it receives syncs."""
         with self._listeners_lock:
             self._syncing[listener] = True
             if self._started:

@@ -34,7 +34,7 @@ class Observed(Protocol):
 
 class SyncProgress:
     """
-    Logs how full each cache is, every interval_seconds. Every five minutes, it warns with the last errors.
+    Logs each cache's progress every interval_seconds; every five minutes, as a warning with the last errors.
 
     State: _next_at and _warn_at are times of Clock.now(); _said is whether a line was logged.
     Threads: used by the thread that waits.

@@ -27,12 +27,12 @@ class Quarantine:
 
     They are kept out of the store, counted, and logged once. The store contains neither such an object nor
     its earlier state, because a controller must not act on a copy that no longer describes the object. The
-    object therefore leaves the store with a tombstone, as if its deletion had been missed, and returns with
-    an add once it fits again. To distinguish it from a deleted object, call `is_quarantined` or register
+    object therefore leaves the store with a tombstone, as if its deletion had been missed, and is added
+    again once it fits its type. To distinguish it from a deleted object, call `is_quarantined` or register
     with `on_undecodable`.
 
-    State: _held: store key -> the object that did not fit; _mended: the keys of objects that fit again but
-    are still in the FIFO. Only the reflector thread writes both.
+    State: _held maps store keys to the objects that did not fit; _mended contains the keys of objects that
+    fit now but are still in the FIFO. Only the reflector thread writes both.
     Threads: any thread can add callbacks and query objects.
     """
 
@@ -53,7 +53,7 @@ class Quarantine:
             return len(self._held)
 
     def is_quarantined(self, key: str) -> bool:
-        """Return whether the object with this key does not fit, or fits again but is not stored yet."""
+        """Return whether the object with this key does not fit, or fits now but is not stored yet."""
         with self._lock:
             held, mended = key in self._held, key in self._mended
         return held or (mended and not self._in_store(key))
@@ -78,7 +78,7 @@ class Quarantine:
             self._call(callback, undecodable)
 
     def add(self, undecodable: Undecodable) -> None:
-        """Put an object into the quarantine. If this version is new there, log it and call the callbacks."""
+        """Put an object into the quarantine. If this version was not there, log it and call the callbacks."""
         key = store_key(undecodable)
         with self._lock:
             before = self._held.get(key)
@@ -103,7 +103,7 @@ class Quarantine:
 
     def release(self, keys: Iterable[str], *, mended: Container[str] = ()) -> None:
         """
-        Release the objects with these keys, which fit again or are gone.
+        Release the objects with these keys, because they now fit their type or no longer exist.
 
         Args: mended contains the keys of the objects that fit and are in the FIFO.
         """
@@ -133,7 +133,11 @@ class Quarantine:
         self.release(gone)
 
     def replace(self, undecodables: Iterable[Undecodable], *, mended: Container[str] = ()) -> None:
-        """Replace the content with the objects that do not fit in a complete list. Args: see release."""
+        """
+        Replace the content with those objects of a complete list that do not fit their type.
+
+        Args: mended has the same meaning as in release.
+        """
         wanted = {store_key(undecodable): undecodable for undecodable in undecodables}
         with self._lock:
             others = [key for key in {*self._held, *self._mended} if key not in wanted]

@@ -4,9 +4,9 @@ Mirrors one kind of object from a server into a FIFO: list, then watch, forever.
 A *round* lists once and then watches until a new list is needed. `run` repeats rounds, with back-off. Within
 a round, the states are:
 
-    EMPTY     no list has begun                     -> LISTING
+    EMPTY     no list is being read                 -> LISTING
     LISTING   pages or initial events are arriving  -> LISTED after the last page, WATCHING after a streamed
-                                                       list, EMPTY to list in another way
+                                                       list, EMPTY if the list must be restarted
     LISTED    the list is in the FIFO, no stream    -> WATCHING
     WATCHING  a stream is open                      -> LISTED when it ends
 
@@ -16,11 +16,11 @@ ends the round:
     LISTED        The request could not connect, or was answered with 429 or 5xx; or the stream was cut, was
                   unreadable, or ended with 429. The reflector waits, and then watches again from the last
                   resource version, without a new list.
-    end of round  The request was answered with 410 or another 4xx; or the stream ended with any other ERROR
-                  event, even a 5xx. The reflector waits, and then lists.
+    end of round  The request was answered with 410, another 4xx or "Too large resource version"; or the
+                  stream ended with any other ERROR event, even a 5xx. The reflector waits, and then lists.
 
-Several streams in a row that bring nothing but an error also end the round. Otherwise one unreadable event
-could block the cache forever.
+The round also ends if several streams in a row deliver nothing and the last one is unreadable or very short.
+Otherwise one unreadable event could block the cache forever.
 
 The next watch continues from the *last sync resource version*. The reflector advances this version only
 after every change up to it is in the FIFO. All of this runs on the thread `reflector-<plural>`. Other
@@ -323,7 +323,11 @@ class Reflector(Generic[T]):
             self._state = State.EMPTY
 
     def _step(self, state: State) -> State | None:
-        """Do one step. Returns: the next state, or None if the round is over."""
+        """
+        Perform one step.
+
+        Returns: the next state, or None if the round is over.
+        """
         match state:
             case State.EMPTY:
                 return self._begin_list()
@@ -354,7 +358,7 @@ class Reflector(Generic[T]):
         """
         Return whether this round can request a list.
 
-        If no objects are allowed, first publish an empty list, and wait until that changes.
+        If no objects are allowed, first publish an empty list, and wait until some are allowed.
         """
         self._called_back = False
         if self._restriction.is_empty:

@@ -1,11 +1,11 @@
 """
 Decides whether an error from a watch requires a new list, or only a new watch.
 
-A list is expensive, because it transfers all objects. The reflector therefore lists only if a new watch does
-not help: if the server refuses our resource version, or if several watches in a row bring nothing. After a
+A list is expensive, because it transfers all objects. The reflector therefore lists only if a new watch would
+not help: if the server refuses our resource version, or several watches in a row deliver nothing. After a
 broken connection, an overloaded server or an unreadable end of a stream, a new watch is enough.
 Follows: client-go tools/cache/reflector.go @32ce75a7d. Differs: in client-go, a watch that cannot be opened
-causes a new list, except for connection refused and 429, and so does a very short watch; a broken stream
+causes a new list, except after a refused connection or a 429, and so does a very short watch; a broken stream
 does not (apimachinery pkg/watch/streamwatcher.go). In client-go, an unreadable event always causes a new
 list.
 Decision: A watch is never trusted forever.
@@ -29,7 +29,7 @@ from handloop.client.errors import (
 
 _SERVER_ERRORS: Final = 500
 
-# After this many watches in a row that bring nothing, a new list is made.
+# After this many watches in a row that deliver nothing, a new list is made.
 FRUITLESS_WATCHES: Final = 5
 # The same limit, but for watches that time out on a server that is known to send bookmarks. While objects
 # change, it sends a bookmark about every minute, so two silent watches miss several. Either the server is
@@ -56,7 +56,7 @@ class StaleBookmark(ClientError):  # noqa: N818 - it says what it is
 
 
 class VeryShortWatch(ClientError):  # noqa: N818 - client-go's noun
-    """A watch ended at once and brought nothing."""
+    """A watch ended within a second and delivered no event."""
 
 
 def relist_reason(error: Exception) -> RelistReason:
@@ -73,7 +73,12 @@ def relist_reason(error: Exception) -> RelistReason:
 
 
 def may_open_again(error: Exception) -> bool:
-    """Return whether a watch that could not be opened is retried unchanged: no connection, 429 or 5xx."""
+    """
+    Return whether a watch that could not be opened is retried from the same resource version.
+
+    This is the case if the connection failed, or if the server answered with 429 or a 5xx other than "Too
+    large resource version".
+    """
     if isinstance(error, TransportError | TooManyRequests):
         return True
     if is_too_large_resource_version(error):
@@ -85,7 +90,7 @@ class RelistPolicy:
     """
     Decides what follows each watch that ended with an error.
 
-    State: _fruitless is how many watches in a row brought nothing; _bookmarks_seen is whether this server
+    State: _fruitless is how many watches in a row delivered nothing; _bookmarks_seen is whether this server
     sends bookmarks.
     Threads: used only by the reflector's thread.
     """
@@ -95,7 +100,7 @@ class RelistPolicy:
         self._bookmarks_seen = False
 
     def events_came(self, *, bookmarks: bool) -> None:
-        """Record that a watch brought an event that was understood."""
+        """Record that a watch delivered an event that was understood."""
         self._fruitless = 0
         self._bookmarks_seen = self._bookmarks_seen or bookmarks
 
@@ -103,7 +108,7 @@ class RelistPolicy:
         """
         Return why a new list is needed, or None if a new watch is enough.
 
-        After a pause, a new watch continues from the same resource version.
+        A new watch continues from the same resource version.
 
         Args: brought_nothing is whether no event of this watch was understood.
         """

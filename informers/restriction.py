@@ -1,8 +1,8 @@
 """
 Restrictions, which decide which of a kind's objects an informer may store at each moment.
 
-Reflector, informer, intake and readers query their Restriction, and do not depend on how it decides. Each
-version of a restriction stands for a different set of objects. `Whole` allows every object.
+The reflector, informer, intake and readers query their Restriction, and do not depend on how it decides.
+Each version of a restriction allows a different set of objects. `Whole` allows every object.
 handloop.informers.sharding contains the restriction for replicas that share a kind.
 """
 
@@ -30,7 +30,7 @@ class Restricted(Protocol):
         """
         React to a change of the set of allowed objects.
 
-        Called after the change, on the thread that made it. The call must not block.
+        This method is called after the change, on the thread that made it, and must not block.
         """
 
 
@@ -38,11 +38,12 @@ class Restriction(Protocol[T]):
     """
     The restriction of one informer.
 
-    When it allows more objects, a new list is needed. When it allows fewer, the others leave the store
-    without a handler call.
+    If the restriction changes to allow more objects, a new list is needed. If it allows fewer, objects that
+    are no longer allowed leave the store without a handler call.
 
     Field: restricts is False for a Whole.
-    Threads: used by the reflector's thread, unless noted otherwise.
+    Threads: used by the reflector's thread. Any thread can use narrowed_by, has_listed, is_empty, must_list,
+    wake, and the methods for readers.
     """
 
     restricts: bool
@@ -53,7 +54,7 @@ class Restriction(Protocol[T]):
 
     @property
     def narrowed_by(self) -> str:
-        """Return how other objects are kept away; "" if this is not needed, or not known yet. Any thread."""
+        """Return how disallowed objects are excluded; "" if there are none, or if it is not known yet."""
 
     # for the informer
 
@@ -65,46 +66,47 @@ class Restriction(Protocol[T]):
         name: str,
         clock: Clock,
     ) -> DeltaFIFO[T]:
-        """Return the FIFO for a reflector and its informer. Called once."""
+        """Return the FIFO for a reflector and its informer. The informer calls this once."""
 
     def cache(self, store: Cache[T]) -> Cache[T]:
         """Return the store for listers. It can refuse a read of objects that are not allowed."""
 
     def follow(self, restricted: Restricted) -> None:
-        """Call restricted after each change from now on. Called after new_fifo."""
+        """Notify restricted of each change from now on. The informer calls this after new_fifo."""
 
     def leave(self) -> None:
         """Report no more changes."""
 
     def has_listed(self, version: int) -> bool:
-        """Return whether everything allowed since that version is listed and processed. Any thread."""
+        """Return whether a list of all the objects allowed since that version has been processed."""
 
     # for the reflector
 
     @property
     def is_empty(self) -> bool:
-        """Return whether no objects are allowed, so that requests must not be sent. Any thread."""
+        """Return whether no objects are allowed, so that requests must not be sent."""
 
     @property
     def must_list(self) -> bool:
-        """Return whether no objects are allowed, or more than the last list requested. Any thread."""
+        """Return whether no objects are allowed, or the last list did not request all allowed objects."""
 
     @property
     def is_wide(self) -> bool:
-        """Return whether a new watch would deliver fewer objects that are not allowed than the open one."""
+        """Return whether a new watch would exclude disallowed objects that the open one delivers."""
 
     def before_list(self, stopped: threading.Event) -> bool:
         """
         Make the next list request the objects that are allowed now.
 
-        Returns: False if stopped, or if no objects are allowed. Blocks: for a moment.
+        Returns: False if stopped is set, or if no objects are allowed.
+        Blocks: for a moment, so that changes in quick succession need only one list.
         """
 
     def wait(self, stopped: threading.Event) -> None:
-        """Wait until objects are allowed, or until stopped is set and wake is called."""
+        """Wait until objects are allowed, or until wake is called after stopped was set."""
 
     def wake(self) -> None:
-        """End wait, because the reflector was stopped or the restriction has changed. Any thread."""
+        """End a wait, because the reflector was stopped or the restriction has changed."""
 
     def forget_foreign(self, quarantine: Quarantine) -> None:
         """Remove the objects that are not allowed from a quarantine."""
@@ -122,7 +124,7 @@ class Restriction(Protocol[T]):
         """Return whether an object is allowed now."""
 
     def would_hold(self, obj: Mapping[str, Any]) -> bool:
-        """Return whether an object that is given as JSON is allowed now."""
+        """Return whether an object is allowed now. obj is its decoded JSON."""
 
 
 class Whole(Generic[T]):
@@ -152,7 +154,7 @@ class Whole(Generic[T]):
         return store
 
     def follow(self, restricted: Restricted) -> None:
-        """See Restriction. Nothing is called, because the set never changes."""
+        """See Restriction. restricted is never notified, because the set of allowed objects never changes."""
 
     def leave(self) -> None:
         """See Restriction."""
@@ -193,7 +195,11 @@ class Restrictions(Protocol):
     def restrict(
         self, kind: type[T], source: ListerWatcher[T], /, *, metrics: InformerMetrics, name: str, clock: Clock
     ) -> Restriction[T]:
-        """Return the restriction of a new informer. Args: source has all objects; name is the informer's."""
+        """
+        Return the restriction of a new informer.
+
+        Args: source lists and watches all objects; name is the informer's name.
+        """
 
 
 class Unrestricted:

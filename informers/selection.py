@@ -37,7 +37,7 @@ Labels: TypeAlias = Selector | SelectingStruct | str
 
 
 class OutsideSelection(LookupError):  # noqa: N818 - like NamespaceNotWatched
-    """A cache of some of a kind's objects was read for other objects, about which it has no data."""
+    """A cache of some of a kind's objects was asked for others, about which it has no data."""
 
     def __init__(self, what: str, selection: Selection) -> None:
         super().__init__(
@@ -71,7 +71,8 @@ class MetadataOnly(LookupError):  # noqa: N818 - like OutsideSelection
         name = kind.__name__
         super().__init__(
             f"this controller holds only the metadata of {kind.resource.plural}: read "
-            f"lister_for(PartialObjectMetadata[{name}]), or a whole one by client.resource({name}).get(...)"
+            f"lister_for(PartialObjectMetadata[{name}]), or get a whole object with "
+            f"client.resource({name}).get(...)"
         )
 
 
@@ -105,7 +106,7 @@ class Selection:
 
     @property
     def field_text(self) -> str:
-        """The field selector in the form of a query."""
+        """The field selector as a string, as list and watch requests contain it."""
         return ",".join(map(str, self.fields))
 
     @property
@@ -122,7 +123,7 @@ class Selection:
         )
 
     def matches(self, obj: Mapping[str, Any]) -> bool:
-        """Return whether an object, given as JSON, is selected."""
+        """Return whether an object is selected. obj is its decoded JSON."""
         labels = (obj.get("metadata") or {}).get("labels") or {}
         return self.labels.matches(labels) and (self._by_fields is None or self._by_fields(obj))
 
@@ -150,7 +151,7 @@ class Selection:
         self._check(what, {NAMESPACE: namespace})
 
     def _check(self, what: str, known: Mapping[str, str]) -> None:
-        """Args: known has fields of the requested objects and their values; "" stands for any value."""
+        """Args: known maps fields to the values of the requested objects; "" stands for any value."""
         for term in self.fields:
             value = known.get(term.field, "")
             if value and (value == term.value) is not term.equal:
@@ -163,7 +164,7 @@ _ONE_OF: Final = (Operator.EQUALS, Operator.DOUBLE_EQUALS, Operator.IN)
 
 
 def _contradict(one: Requirement, other: Requirement) -> bool:
-    """Return whether no label value can meet both terms. Only value lists and absence are compared."""
+    """Return whether two terms surely exclude each other, such as `a=b` and `a=c`, or `a` and `!a`."""
     if one.key != other.key:
         return False
     for values, rule in ((one, other), (other, one)):
@@ -215,7 +216,9 @@ def _fields(kind: type[Kind], text: str) -> tuple[FieldTerm, ...]:
 
 def _check_offered(kind: type[Kind], terms: tuple[FieldTerm, ...]) -> None:
     """
-    Check that the server offers these fields. For a custom kind that is not ours, only its CRD lists them.
+    Check that the server offers these fields.
+
+    The fields of a partial or unstructured custom kind are not checked, because only its CRD lists them.
 
     Raises: SelectorError if a field is not offered.
     """

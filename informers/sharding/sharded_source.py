@@ -61,7 +61,7 @@ class SlotSieve:
 
     State:
         sent     the slots of the last request.
-        found    how foreign objects are kept away; "" before the first list.
+        found    how foreign objects are excluded; "" before the first list.
         came     whether a foreign object has arrived since the list (or by namespace, the watch) began.
         refused  whether the server refuses the selector.
         _ours    the requested UIDs that have arrived since that list began; None if they prove nothing, or if
@@ -202,11 +202,11 @@ class ShardedSource(Generic[T]):
         return self._sieve.came and self._narrowed(ListOptions()).field_selector != self._fields
 
     def wake(self) -> None:
-        """End wait, because the slots have changed or the reflector was stopped."""
+        """End a wait, because the slots have changed or the reflector was stopped."""
         self._woken.set()
 
     def wait(self, stopped: threading.Event) -> None:
-        """Wait until a slot is held, or until stopped is set and wake is called."""
+        """Wait until a slot is held, or until wake is called after stopped was set."""
         while True:
             self._woken.clear()
             # wake is called after the slots have changed or stopped is set.

@@ -42,7 +42,7 @@ class SlotRestriction(ShardedSource[T]):
         name: str,
         clock: Clock,
     ) -> None:
-        """Args: source has all objects; name is the informer's name."""
+        """Args: source lists and watches all objects; name is the informer's name."""
         super().__init__(source, scope, metrics=metrics, name=name, clock=clock)
         self._resource = kind.resource
         self._fifo: SlotFIFO[T] | None = None
@@ -56,7 +56,7 @@ class SlotRestriction(ShardedSource[T]):
     @property
     def narrowed_by(self) -> str:
         """
-        Return how objects in other slots are kept away.
+        Return how objects in other slots are excluded.
 
         Returns: by UID, "server" if many objects arrived and none was foreign, or "unknown" if too few have
         arrived; by namespace, "fields"; by label, "labels". By UID or namespace, "client" if foreign objects
