@@ -93,8 +93,8 @@ class SharedIndexInformer(Generic[T]):
         """
         Create an informer. run starts it.
 
-        Args: namespace and selection are only used in names, because lister_watcher applies them. It also
-        applies the options' tweak.
+        Args: namespace and selection only affect names. lister_watcher applies them to requests, and also
+        applies the tweak in options.
         Raises: MutableKind if the kind's objects are mutable.
         """
         if parts := mutable_parts(kind):
@@ -168,7 +168,7 @@ class SharedIndexInformer(Generic[T]):
         """
         Return whether the store contains all changes up to resource_version.
 
-        If it does, an object that is missing from the store was deleted. Blocks: for at most one batch.
+        If it does, an object that is missing from the store was deleted. Blocks: while a batch is stored.
         """
         with self._started_lock:
             reflector, fifo = self._reflector, self._fifo
@@ -254,9 +254,9 @@ class SharedIndexInformer(Generic[T]):
 
         A handler that is added to a running informer first receives an add for every stored object.
 
-        Args: resync_seconds is the period after which the handler receives every object again: 0 means
-        never, None the informer's default. The period is at least 1 s, and in effect a multiple of the
-        shortest one that was requested before run.
+        Args: resync_seconds is the period after which the handler receives every object again. 0 means
+        never, and None means the informer's default. If that default is 0, no handler is resynced. The
+        period is raised to 1 s, and rounded up to a multiple of the check period (see ResyncPeriods).
         Raises: InformerStopped if the informer has stopped.
         """
         with self._started_lock:
@@ -336,7 +336,7 @@ class SharedIndexInformer(Generic[T]):
             self._processor.stop()
 
     def stop(self) -> None:
-        """End run permanently. Any thread can call this, and it does not wait. Blocked reads end at once."""
+        """Make run return, for good. Any thread can call this. It does not wait, but ends blocked reads."""
         self._stopping.set()
         with self._started_lock:
             reflector, fifo = self._reflector, self._fifo

@@ -18,7 +18,7 @@ _SHORTEST_SECONDS: Final = 0.005
 
 
 class Progress(Protocol):
-    """Receives calls from time to time while a thread waits."""
+    """Reports progress while a thread waits."""
 
     def tick(self) -> None:
         """Report progress if it is time to do so."""

@@ -1,1 +1,1 @@
-"""Decides when a key is worked on, with queues and their rate limiters, orders and metrics."""
+"""Work queues, which decide when a key is worked on, with their rate limiters and metrics."""

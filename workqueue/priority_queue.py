@@ -4,7 +4,7 @@ A queue in which the initial list and resyncs wait behind recent events.
 Terms
   container  the items that wait for a worker: highest priority first, with ageing
   schedule   the delayed items
-  in flight  the items that get() has returned and that were not passed to done() yet
+  in flight  the items that get() has returned but that have not been passed to done() yet
   readded    the items in flight that were added again
 
 Guarantees
@@ -50,17 +50,19 @@ class PriorityOrder(Generic[T]):
     """
     The waiting items, highest priority first, and first in, first out within a priority.
 
-    Ageing: when max_overtakes pops in a row have overtaken the item that has waited longest, the next pop
-    takes that item. So of any max_overtakes + 1 pops in a row, one takes the oldest item, and an item behind
-    m older ones leaves within (m + 1) * (max_overtakes + 1) pops, whatever is added later.
+    Ageing: the oldest item is the one that has waited longest. If max_overtakes consecutive pops have taken
+    other items, the next pop takes the oldest item. Therefore, at least one of any max_overtakes + 1
+    consecutive pops takes the oldest item, and an item behind m older ones leaves within
+    (m + 1) * (max_overtakes + 1) pops, whatever is added later.
 
     State, guarded by the lock of the queue:
-      waiting       waiting item -> priority, oldest push first; callers read it, and only methods change it
+      waiting       waiting item -> priority, oldest push first; callers can read it, but must not change it
       _priority     the priority of all waiting items, while _levels is empty
-      _levels       priority -> its waiting items, oldest push first; no level is empty. There are no levels
-                    until items with two priorities wait at once, nor after the last waiting item has left
+      _levels       priority -> its waiting items, in the order in which they reached this priority; no level
+                    is empty. Levels are created when items with a second priority wait, and are kept until
+                    no item waits
       _priorities   the keys of _levels, ascending
-      _overtakes    how many pops have overtaken the oldest item since an oldest item was taken
+      _overtakes    how many pops have taken another item since a pop last took the oldest item
 
     Cost: a push or pop is O(1) in items; adding or removing a priority is O(priorities). The first push of a
     second priority is O(items), but that happens at most once before the container is empty again.

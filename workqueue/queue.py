@@ -5,7 +5,7 @@ Terms
   item        a hashable key, compared by value; usually namespace and name
   worker      a thread that loops get -> work -> done
   dirty       items that need work: those waiting now, or added again while a worker has them
-  processing  items that get() has returned and that were not passed to done() yet
+  processing  items that get() has returned but that have not been passed to done() yet
   container   items that wait for a worker, first in, first out
 
 Guarantees
@@ -98,14 +98,14 @@ class BlockingQueue(ABC, Generic[T]):
 
     State, all guarded by `_lock` (rank 80):
       _container      items that wait for a worker; none of them is in flight
-      _in_flight      items that get() has returned and that were not passed to done() yet
-      _waiting        number of getters in wait(), including those that were woken but lack the lock
-      _shutting_down  whether a shutdown has begun; never reset
-      _drain          whether shut_down_with_drain keeps waiting
+      _in_flight      items that get() has returned but that have not been passed to done() yet
+      _waiting        number of getters in wait(), including woken ones that do not have the lock yet
+      _shutting_down  whether the queue is shutting down; never reset
+      _drain          whether the last shutdown waits for the items in flight
 
-    No wake-up is lost. Let N be the number of blocked getters that were woken but are not running yet, and U
-    the number of those that were not woken. Whenever the lock is free, U > 0 implies N >= len(container). In
-    other words, while getters sleep, a woken getter is on its way to each waiting item:
+    No wake-up is lost. Let N be the number of getters in wait() that were woken but do not have the lock yet,
+    and U the number of those that were not woken. Whenever the lock is free, U > 0 implies
+    N >= len(container). In other words, while any getter sleeps, each waiting item has a woken getter:
       1. A getter blocks only after it has seen, under the lock, that the container is empty.
       2. A push wakes one more getter if U > 0. It leaves out the wake-up only if _waiting = N + U is 0.
       3. A pop removes one item, and ends the wait of at most one woken getter. If a woken getter finds no
@@ -137,7 +137,7 @@ class BlockingQueue(ABC, Generic[T]):
 
     @abstractmethod
     def _take_back_locked(self, item: T) -> bool | None:
-        """End item's flight. Returns: whether item was queued again; None if it was not in flight."""
+        """Take item out of flight. Returns: whether it is queued again; None if it was not in flight."""
 
     @abstractmethod
     def statistics(self) -> QueueStatistics:
@@ -214,7 +214,7 @@ class BlockingQueue(ABC, Generic[T]):
         self._shut_down(drain=True)
 
     def shutting_down(self) -> bool:
-        """Return whether a shutdown has begun."""
+        """Return whether the queue is shutting down or has shut down."""
         with self._lock:
             return self._shutting_down
 

@@ -54,7 +54,7 @@ class QueueInstruments(NamedTuple):
     A queue's seven instruments.
 
     depth counts the items that need work: those that wait for a worker, and those that were added again
-    while in flight. adds counts the accepted adds. latency has the seconds from add to get, and
+    while in flight. adds counts the accepted adds. latency records the seconds from add to get, and
     work_duration those from get to done. unfinished_work_seconds is the sum of the ages of the items in
     flight, and longest_running_processor_seconds the age of the oldest one. retries counts delayed adds.
     Locks: the instruments are called with the queue's lock held, so they must not block or raise.
@@ -80,9 +80,9 @@ class QueueMetrics:
     """
     Records what happens to a queue's items.
 
-    State: `_added_at` has the add times of the items that need work, and `_started_at` the get times of the
-    items in flight. The queue's lock guards both, and every caller holds it. Field: updater refreshes the
-    gauges.
+    State: `_added_at` maps each item that needs work to the time of its add, and `_started_at` each item in
+    flight to the time of its get. The queue's lock guards both, and every caller holds that lock. Field:
+    updater refreshes the gauges.
     """
 
     __slots__ = ("_added_at", "_clock", "_started_at", "instruments", "updater")
@@ -169,7 +169,7 @@ class MetricsUpdater:
         self._changed.notify_all()
 
     def join(self) -> None:
-        """Wait for the end of the thread once it is stopped."""
+        """Wait until the thread has ended. Call stop_locked first."""
         if self._thread is not None:
             self._thread.join()
 

@@ -31,7 +31,7 @@ class TokenBucket:
 
     State: `_tokens` is the number of tokens at `_updated_at`. If it is negative, that many tokens are
     reserved for waiting callers.
-    Threads: usable from any thread. There is one leaf lock, under which only the clock is read.
+    Threads: usable from any thread. Lock: while `_lock` is held, only the clock is read.
     """
 
     def __init__(self, rate: float, burst: int, clock: Clock = REAL_CLOCK) -> None:
@@ -57,11 +57,11 @@ class TokenBucket:
         return self._reserve_within(math.inf)
 
     def try_accept(self) -> bool:
-        """Take a token if one is available now. Return whether it was; if not, the bucket is unchanged."""
+        """Take a token if one is available now, and return whether one was. Otherwise, change nothing."""
         return self._reserve_within(0.0) == 0.0
 
     def _reserve_within(self, max_wait_seconds: float) -> float:
-        """Return the seconds until the next token, and reserve it if they are at most max_wait_seconds."""
+        """Return the seconds until the next token. If this is at most max_wait_seconds, reserve the token."""
         if self._rate == math.inf:
             return 0.0
         if self._burst < 1:
@@ -96,14 +96,14 @@ class RateLimiter(Protocol[T_contra]):
         """Count one more failure, and return the seconds to wait before the next attempt."""
 
     def forget(self, item: T_contra) -> None:
-        """Reset an item's count, because the item succeeded or is not retried."""
+        """Reset an item's count, because the item succeeded or will not be retried."""
 
     def num_requeues(self, item: T_contra) -> int:
         """Return how many failures have been counted for an item."""
 
 
 class _FailureCounts(Generic[T]):
-    """Counts failures per item. State: `_lock` (rank 90) guards `_failures`, which has no entries of 0."""
+    """Counts failures per item. State: `_lock` (rank 90) guards `_failures`, whose counts are positive."""
 
     def __init__(self) -> None:
         self._lock = new_lock("FailureCounts._lock", 90)
@@ -157,7 +157,7 @@ class ItemFastSlowRateLimiter(_FailureCounts[T]):
 
 
 class BucketRateLimiter(Generic[T]):
-    """Limits all items with one bucket. Each failure reserves a token, and waits until it is available."""
+    """Limits all items with one bucket. Each retry reserves a token, and is delayed until it is available."""
 
     def __init__(self, rate: float, burst: int, *, clock: Clock = REAL_CLOCK) -> None:
         self._bucket = TokenBucket(rate, burst, clock)
@@ -221,6 +221,6 @@ def default_controller_rate_limiter(
     """
     Return client-go's default: an exponential delay per item, combined with one bucket for all items.
 
-    Args: rate and burst are the bucket's; sample-controller uses 50 and 300.
+    Args: rate and burst configure the bucket; sample-controller uses 50 and 300.
     """
     return MaxOfRateLimiter(ItemExponentialFailureRateLimiter(), BucketRateLimiter(rate, burst, clock=clock))

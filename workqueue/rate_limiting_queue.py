@@ -5,7 +5,7 @@ A worker does
     item = queue.get()                      # return if this raises ShutDown
     try: work
     except: queue.add_rate_limited(item)    # before done; the item is delivered again only after done
-    else: queue.forget(item)                # also if a failed item is not retried
+    else: queue.forget(item)                # also if you do not retry a failed item
     finally: queue.done(item)               # always, exactly once
 
 Follows: client-go util/workqueue/delaying_queue.go and rate_limiting_queue.go. Differs: the points listed in

@@ -3,8 +3,8 @@ The delayed items of a queue, and the thread that passes them on when they are d
 
 Follows: client-go util/workqueue/delaying_queue.go. Differs:
   * The calling thread puts an item on the heap itself, so there is no buffer that could fill up and block.
-  * There is no heartbeat. The loop waits until the earliest item is due, and decides to wait under the lock.
-    An earlier item or a stop is recorded under the same lock and wakes the loop, so it cannot be missed.
+  * There is no heartbeat. The loop holds the lock while it decides how long to wait: until the earliest item
+    is due. An earlier item or a stop is recorded under the same lock and wakes the loop, so none is missed.
   * The thread starts with the first item, so a queue that never delays has no thread.
   * Items with equal times are passed on in the order of the calls.
 """
@@ -31,8 +31,9 @@ class Schedule(Generic[T]):
 
     State, all guarded by the lock of the queue:
       _ready_at   item -> its time
-      _heap       (time, sequence number, item); an entry is valid if its time is the item's in _ready_at. The
-                  loop skips the others, whose items were discarded or requested for an earlier time
+      _heap       (time, sequence number, item); an entry is valid if _ready_at maps its item to its time. The
+                  loop skips an invalid entry: its item was discarded, or was later requested for an earlier
+                  time
       stopped     whether stop_locked was called; never reset
 
     Threads: usable from any thread; the loop thread `delaying-<queue>` is started when the first item is
@@ -103,7 +104,7 @@ class Schedule(Generic[T]):
 
     def join(self) -> None:
         """
-        Wait for the end of the thread once it is stopped.
+        Wait until the thread has ended. Call stop_locked first.
 
         Locks: the caller must not hold the queue's lock.
         """

@@ -18,8 +18,8 @@ class Process(NamedTuple):
     """
     The parts of a starting process that its mode needs.
 
-    Fields: config is a ClientConfig; services are the program's ProcessServices; say prints a problem;
-    end_page shows on the live page why the program stops working.
+    Fields: config is a ClientConfig; services are the program's ProcessServices; say is called to print a
+    problem; end_page is called with the reason why the program ends, and shows it on the live page.
     """
 
     config: Any
@@ -31,12 +31,12 @@ class Process(NamedTuple):
 
 class Alone:
     """
-    The base class of the modes in which replicas share the work. In this mode they do not.
+    The mode of a single replica, and the base class of the modes for several replicas.
 
     `--help` uses the class without loading the client. Fields: flag is the flag that selects the mode, or ""
     if none is needed; needs_all_namespaces is True if the mode cannot be limited to some namespaces;
-    divides_objects is True if a replica can be without objects even though some exist; refusals are the
-    errors from Manager.run that are reported as E17.
+    divides_objects is True if a replica can have no objects although objects exist; refusals are the errors
+    from Manager.run that are reported as E17.
     """
 
     flag: ClassVar[str] = ""
@@ -67,7 +67,7 @@ class Alone:
         Yield the lines that `doctor` prints about the mode.
 
         Args: client is a Client; allowed are the Permissions that the server grants.
-        Blocks: for requests. Raises: TransportError.
+        Blocks: while it sends requests. Raises: TransportError if a request gets no response.
         """
         return iter(())
 

@@ -49,7 +49,7 @@ _VERSION: Final = re.compile(
 )
 _BESIDE: Final = ("PodDisruptionBudget", "PrometheusRule", "Service", "ServiceMonitor")
 _OPTIONAL: Final = "monitoring.coreos.com"
-"""The API group of the Prometheus operator. OLM must install the rest of the bundle without this group."""
+"""The API group of the Prometheus operator. OLM also installs the bundle in clusters without this group."""
 _CHANNEL: Final = re.compile("[A-Za-z0-9][-._A-Za-z0-9]*", re.ASCII)
 _MAX_NAME: Final = 63
 
@@ -58,8 +58,8 @@ def run_bundle(operator: Operator, arguments: Sequence[str]) -> int:
     """
     Write an operator's bundle from the files in the working directory.
 
-    Returns: the exit code. Raises: SystemExit from argparse, after its help or a message about bad arguments;
-    SetUpError.
+    Returns: the exit code. Raises: SystemExit if argparse has printed help or rejected the arguments;
+    SetUpError if the author's set_up fails.
     """
     given = _parser(operator).parse_args(arguments)
     folder = Path(given.output)
@@ -101,7 +101,7 @@ def _parser(operator: Operator) -> argparse.ArgumentParser:
 
 
 def _release(operator: Operator, given: argparse.Namespace) -> Release:
-    """Raises: UsageError, OSError, and the parsers' errors."""
+    """Raises: UsageError if a setting is invalid; OSError or a parser's error if a file cannot be read."""
     project = project_table(operator, "bundle --image IMG")
     deployment = read_deployment(Path(given.deployment))
     options = _with_webhook_of_olm(
@@ -195,7 +195,8 @@ def _files(release: Release, given: argparse.Namespace) -> dict[str, str]:
     """
     Return the bundle's files by path.
 
-    Raises: UsageError, OSError; YAMLError if the base file is not YAML.
+    Raises: UsageError if an argument or a file is invalid; OSError if a file cannot be read; YAMLError if a
+    file is not YAML.
     """
     manifest = cluster_service_version(release)
     if given.base:
@@ -203,7 +204,7 @@ def _files(release: Release, given: argparse.Namespace) -> dict[str, str]:
             manifest = _merged(manifest, document)
     channel = given.channel or ("candidate" if release.maturity == "alpha" else "stable")
     if not _CHANNEL.fullmatch(channel):
-        raise UsageError(f'"{channel}" is not a valid name for a channel', fix="--channel stable")
+        raise UsageError(f'"{channel}" is not a valid channel name', fix="--channel stable")
     annotations = {
         "mediatype.v1": "registry+v1",
         "manifests.v1": "manifests/",
@@ -277,7 +278,7 @@ def _refuse_links(folder: Path, files: Iterable[str]) -> None:
 
 
 def _outdated(folder: Path, name: str, files: Iterable[str]) -> list[Path]:
-    """Return the files that earlier runs wrote and this run does not. OLM would still install them."""
+    """Return manifests from earlier runs that are not among files. OLM would still install them."""
     current = {folder / path for path in files}
     return [
         path

@@ -58,8 +58,8 @@ def run_chart(operator: Operator, arguments: Sequence[str]) -> int:
     """
     Write an operator's charts from the files in the working directory.
 
-    Returns: the exit code. Raises: SystemExit from argparse, after its help or a message about bad arguments;
-    SetUpError.
+    Returns: the exit code. Raises: SystemExit if argparse has printed help or rejected the arguments;
+    SetUpError if the author's set_up fails.
     """
     given = _parser(operator).parse_args(arguments)
     name, folder = operator.name, Path(given.output)
@@ -93,7 +93,7 @@ def _parser(operator: Operator) -> argparse.ArgumentParser:
 
 
 def _read(operator: Operator, given: argparse.Namespace) -> ChartSource:
-    """Raises: UsageError, OSError, and the parsers' errors."""
+    """Raises: UsageError if a setting is invalid; OSError or a parser's error if a file cannot be read."""
     folder = Path(given.manifests)
     project = project_table(operator, "chart")
     deployment = read_deployment(folder / "manager/deployment.yaml")
@@ -244,9 +244,9 @@ def _head(source: ChartSource, name: str, description: str) -> str:
 
 def _names(name: str) -> str:
     """
-    Return the templates for names.
+    Return the named templates that other templates include for names and labels.
 
-    A name is cut to 42 characters, so that `-leader-election` can follow.
+    A name is cut to 42 characters, so that `-leader-election` can be appended.
     """
     return f"""\
 {{{{- define "{name}.fullname" -}}}}
@@ -280,7 +280,7 @@ def _notes(source: ChartSource) -> str:
 
 
 def _outdated(folder: Path, name: str, files: Iterable[str]) -> list[Path]:
-    """Return the templates that earlier runs wrote and this run does not. Helm would still install them."""
+    """Return templates from earlier runs that are not among files. Helm would still install them."""
     current, header = {folder / path for path in files}, _HEADER.format(name=name)
     charts = (name, f"{name}-crds")
     return [

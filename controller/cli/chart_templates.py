@@ -1,5 +1,5 @@
 """
-The templates of an operator's chart: the files in `manifests`, with values for names, namespace and choices.
+The templates of an operator's chart: the files in `manifests`, with chart values in place of fixed settings.
 
 Objects are named after the release: NAME-metrics becomes RELEASE-metrics. A release with the operator's name
 produces the same objects as kustomize.
@@ -39,7 +39,7 @@ _SOME_NAMESPACE: Final = "each-namespace"
 _LABELS: Final = ("labels", "matchLabels", "selector")
 _NAMED: Final = ("metadata", "roleRef", "subjects", "configMap", "configMapRef", "secretRef")
 _NAMES: Final = ("serviceAccountName", "secretName", "resourceNames")
-"""The fields in which the operator's name refers to an object. The fields in _NAMED do so in `name`."""
+"""Fields whose value can be the name of an object. In the fields in _NAMED, it is the value of `name`."""
 _MODES: Final = re.compile("--?(leader-elect|shards|namespace|all-namespaces)(=.*)?|-(n)(?!amespace)(.*)|-A")
 _OF_VALUES: Final = ("leader_elect", "shards", "namespace")
 """The options that the chart's values set. The container's arguments and environment must not change them."""
@@ -171,7 +171,7 @@ class _Templates:
         return where(self._of_cluster(), text) + each
 
     def _of_cluster(self) -> str:
-        """Return when to include the cluster-wide binding: "" (always) if the access is cluster-scoped."""
+        """Return the condition for the cluster-wide binding: "" (always) if some access is cluster-scoped."""
         made = [(one["kind"], one["metadata"]["name"]) for one in self._made(_SOME_NAMESPACE, shards=0)]
         return "" if ("ClusterRole", self._source.name) in made else "not $.Values.namespaces"
 
@@ -182,7 +182,7 @@ class _Templates:
         some = self._made(_SOME_NAMESPACE, shards=0, leader_elect=True)
         all_ = self._made("", shards=0, leader_elect=True)
         both = "and $.Values.shards $.Values.namespaces"
-        told = "shards are for all namespaces: leave namespaces empty"
+        told = "shards require all namespaces: leave namespaces empty"
         blocks = [
             f'{{{{- if {both} }}}}\n{{{{- fail "{told}" }}}}\n{{{{- else if $.Values.shards }}}}\n',
             *map(self._role, sharded),
@@ -228,7 +228,7 @@ class _Templates:
         return template.rendered(changed({**document, "metadata": metadata}, self._renamed))
 
     def _renamed(self, path: tuple[str, ...], text: str) -> str:
-        """Replace the operator's names in a string with the release's, wherever they name an object."""
+        """Replace the operator's object names and namespace in a string with the release's."""
         field, above = path[-1], path[-2] if len(path) > 1 else ""
         if text == self._source.name:
             is_name = (
@@ -328,9 +328,9 @@ class _Templates:
 
     def _set_list(self, above: dict[str, Any], name: str) -> None:
         """
-        Set a list to its own items and those that choices add.
+        Add the items of the chart's choices to the list above[name].
 
-        The chart value `env` adds to `env`, too.
+        The list `env` also gets the items of the chart value `env`.
         """
         items = above.pop(name, None) or []
         if name == "env":
@@ -376,9 +376,9 @@ class _Templates:
 
     def _with(self, value: str, expression: str, of: str = "") -> str:
         """
-        Return template lines for the fields of a value, unless it is empty.
+        Return template lines that render expression if a chart value is not empty.
 
-        Args: of precedes it in `with`.
+        Args: of is template text to put before the value, such as the function `omit`.
         """
         shown = self._template.nindent(f"{expression} | toYaml")
         return f"{{{{- with {of}$.Values.{value} }}}}\n{shown}\n{{{{- end }}}}"

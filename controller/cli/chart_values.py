@@ -60,7 +60,9 @@ def values_of(pod: Mapping[str, Any], defaults: Mapping[str, Any], parts: Sequen
             "", "the name of all objects; if empty, the release's name", {**_NAME_OR_NONE, "maxLength": 42}
         ),
         "replicas": Value(
-            defaults["replicas"], "number of pods; only one works, unless they share the shards", _at_least(0)
+            defaults["replicas"],
+            "number of pods; with leaderElection only one works, with shards all work",
+            _at_least(0),
         ),
         "image": _parts(**image),
         "imagePullSecrets": Value(pod.get("imagePullSecrets", []), "as in a pod", _OBJECTS),
@@ -81,8 +83,8 @@ def values_of(pod: Mapping[str, Any], defaults: Mapping[str, Any], parts: Sequen
                 "items": {"type": "string", "pattern": _DNS, "maxLength": 63},
             },
         ),
-        "args": Value([], "more flags of the program", {"type": "array", "items": _TEXT}),
-        "env": Value([], "more environment variables, as in a container", _OBJECTS),
+        "args": Value([], "additional flags of the program", {"type": "array", "items": _TEXT}),
+        "env": Value([], "additional environment variables, as in a container", _OBJECTS),
         "resources": Value(container.get("resources", {}), "as in a container", _OBJECT),
         "podAnnotations": Value({}, "of the pods", _OBJECT),
         "podLabels": Value({}, "of the pods", _OBJECT),
@@ -90,7 +92,7 @@ def values_of(pod: Mapping[str, Any], defaults: Mapping[str, Any], parts: Sequen
         "priorityClassName": Value(pod.get("priorityClassName", ""), "of the pods", _NAME_OR_NONE),
         "topologySpreadConstraints": Value(
             [_without_selector(each) for each in pod.get("topologySpreadConstraints", [])],
-            "as in a pod; without a labelSelector, the chart's own pods are selected",
+            "as in a pod; the default labelSelector selects the chart's own pods",
             _OBJECTS,
         ),
         "nodeSelector": Value(pod.get("nodeSelector", {}), "as in a pod", _OBJECT),
@@ -106,7 +108,7 @@ def definitions_values(name: str) -> dict[str, Value]:
         "keep": Value(True, "keep the CRDs, and so all objects, after helm uninstall", _ENABLED),
         "operator": _parts(
             name=Value(
-                name, "the operator's release; the operator serves the conversion webhook", _NAME_OR_NONE
+                name, "the release of the operator, which serves the conversion webhook", _NAME_OR_NONE
             ),
             namespace=Value("", "its namespace; if empty, this release's", _NAME_OR_NONE),
         ),

@@ -138,9 +138,9 @@ def _install_modes(options: Options, kinds: Sequence[type[Any]]) -> list[dict[st
     Return the install modes. All are usually supported, because --namespace accepts one name, several or
     none.
 
-    Only AllNamespaces is supported for cluster-scoped kinds, or if the replicas' mode needs all namespaces.
-    The same applies to conversion: a definition has one webhook for all namespaces, and OLM refuses other
-    modes.
+    If a kind is cluster-scoped, or the replicas' mode needs all namespaces, only AllNamespaces is supported.
+    The same applies if a kind has a conversion webhook: a CRD has one webhook for all namespaces, and OLM
+    refuses other modes.
     """
     needs_all = replicas_of(options).needs_all_namespaces or any_is_converted(kinds)
     some = not needs_all and all(kind.resource.namespaced for kind in kinds)

@@ -82,13 +82,13 @@ def _no_context(error: ConfigError) -> Problem:
 
 
 def _one_line(words: str) -> str:
-    """Join a text into one line: an exec plugin's output or a kubeconfig's hint can be a paragraph."""
+    """Join the lines of a text, because an exec plugin's output or a kubeconfig's hint can be a paragraph."""
     return " ".join(words.split()) if "\n" in words else words
 
 
 def _no_credentials(error: ConfigError) -> Problem:
     fixes = [text for text in dict.fromkeys(map(_one_line, (error.install_hint, error.fix))) if text]
-    asked = "the user in the kubeconfig gets its credentials from this program"
+    asked = "the kubeconfig names this program as the source of the user's credentials"
     cause = _one_line(error.cause) or (asked if error.kind is ConfigProblem.EXEC_PLUGIN else "")
     return Problem(
         code="E06",
@@ -193,7 +193,7 @@ def _forbidden(error: APIError) -> Problem:
 def _unexpected_answer(error: Exception, host: str, effort: str) -> Problem:
     """Return E04: a server answers, but not as a healthy API server would."""
     failing = isinstance(error, APIError) and error.code >= 500  # noqa: PLR2004 - the server's own failures
-    what = "is not well" if failing else "does not answer like a Kubernetes API server"
+    what = "is not healthy" if failing else "does not answer like a Kubernetes API server"
     return Problem(
         code="E04",
         exit_code=EXIT_UNREACHABLE,

@@ -1,4 +1,4 @@
-"""Checks if a server converts objects between a kind's versions, and which old versions clients request."""
+"""Checks whether a server converts a kind's objects, and which old versions clients request."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def conversions(client: Client, kind: type[Kind], clock: Clock) -> Iterator[Conv
     """
     Check a kind's definition, and read one of its objects in each older version.
 
-    A kind without conversion functions is not checked. Blocks: for the definition, a list, and one request
-    per older version.
+    A kind without conversion functions is not checked. Blocks: while it reads the definition, a list, and one
+    object per older version.
     """
     if not is_converted(kind):
         return
@@ -66,7 +66,7 @@ def asked_for(client: Client, kinds: Iterable[type[Kind]]) -> Iterator[str]:
     Yield the older versions that clients have requested since the server started.
 
     Each is a text such as `sites.example.org/v1beta1`. Yields nothing if the server's metrics cannot be read.
-    Blocks: for a request.
+    Blocks: while it reads the server's metrics.
     """
     older = {each.resource for kind in kinds for each in versions_of(kind)[1:]}
     if not older:

@@ -33,7 +33,8 @@ def run_crd_diff(operator: Operator, arguments: Sequence[str]) -> int:
     """
     Compare an operator's old and new CustomResourceDefinitions.
 
-    Returns: the exit code, which is 1 if something breaks. Raises: SystemExit from argparse; SetUpError.
+    Returns: the exit code, which is 1 if something breaks. Raises: SystemExit if argparse has printed help or
+    rejected the arguments; SetUpError if the author's set_up fails.
     """
     given = _parser(operator).parse_args(arguments)
     try:
@@ -69,7 +70,9 @@ def _parser(operator: Operator) -> argparse.ArgumentParser:
     )
     parser.add_argument("-o", dest="output", choices=("text", "json"), default="text")
     parser.add_argument("--on", metavar="KUBECONFIG", help="also count the affected objects in that cluster")
-    parser.add_argument("--kubeconfig", metavar="PATH", help="the kubeconfig to use if OLD or NEW is cluster")
+    parser.add_argument(
+        "--kubeconfig", metavar="PATH", help="the kubeconfig to use if OLD or NEW is the word cluster"
+    )
     parser.add_argument("--context", help="context in either kubeconfig")
     return parser
 
@@ -139,7 +142,7 @@ def _progress(name: str) -> Callable[[int], None]:
 
 
 def _document(found: Mapping[str, Sequence[Finding]]) -> str:
-    """Return a JSON list. If there are several definitions, each message begins with its name."""
+    """Return a JSON list. If there are several definitions, each message starts with its name."""
     many = len(found) > 1
     items = [
         (replace(each, message=f"{name}: {each.message}") if many else each).document()

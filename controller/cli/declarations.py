@@ -18,7 +18,7 @@ def declared_kinds(options: Options) -> tuple[type[Any], ...]:
 
 
 def written_kinds(options: Options) -> tuple[type[Any], ...]:
-    """Return the types of other programs' kinds whose objects the controllers create or change."""
+    """Return the kinds that the controllers create or change, except those that this program defines."""
     ours = {kind.resource for kind in declared_kinds(options)}
     changed = {one.resource for one in declared_access(options) if not _CHANGES.isdisjoint(one.verbs)}
     kinds = dict.fromkeys(kind for setup in options.setups() for kind in setup.written)

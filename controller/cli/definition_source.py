@@ -36,7 +36,7 @@ def of_files(place: str) -> Definitions:
     """
     Read the definitions in a file, in a folder's YAML and JSON files, or in `git:REV` or `git:REV:PATH`.
 
-    Raises: SourceError.
+    Raises: SourceError if they cannot be read, or if there are none.
     """
     try:
         texts = _of_git(place.removeprefix(_GIT)) if place.startswith(_GIT) else _of_path(Path(place))
@@ -54,7 +54,8 @@ def of_cluster(config: ClientConfig, names: Iterable[str]) -> Definitions:
     """
     Read the named definitions from a cluster.
 
-    Raises: SourceError, TransportError. Blocks: for one request per name.
+    Raises: SourceError if an answer is neither 200 nor 404; TransportError if a request gets no response.
+    Blocks: while it sends one request per name.
     """
     found: Definitions = {}
     with closing(HTTPTransport(config)) as transport:
@@ -85,7 +86,7 @@ def _of_path(path: Path) -> Iterator[str]:
 
 
 def _of_git(place: str) -> Iterator[str]:
-    """Raises: CalledProcessError, with git's message."""
+    """Raises: CalledProcessError with git's message if git fails; ValueError if place names no revision."""
     revision, _, path = place.partition(":")
     if not revision or revision.startswith("-"):
         raise ValueError("write git:REV, or git:REV:PATH, such as git:v1.0.0")

@@ -22,8 +22,8 @@ class DrySetUp:
     """
     The functions with which an author sets up controllers, and the kinds and access that these need.
 
-    State: _found is None until it is first requested. It is then cached, because it never changes. Threads:
-    only the main thread.
+    State: _found caches the result of setups, and is None before the first call. Threads: only the main
+    thread may use this object.
     """
 
     def __init__(
@@ -33,7 +33,7 @@ class DrySetUp:
         sample: str = "",
     ) -> None:
         """
-        Prepare.
+        Store the arguments, without calling a function yet.
 
         Args: kinds are the types that need a CRD; None means the custom kinds that the controllers reconcile,
         except partial views; sample is the path of a manifest with which to try the controllers.
@@ -44,11 +44,15 @@ class DrySetUp:
         self._found: tuple[Setup, ...] | None = None
 
     def names(self) -> tuple[str, ...]:
-        """Return the names to choose from, or () if there is only one function. Raises: SetUpError."""
+        """Return the names to choose from, or () if there is only one. Raises: SetUpError, as setups does."""
         return tuple(setup.name for setup in self.setups()) if len(self._functions) > 1 else ()
 
     def setups(self) -> tuple[Setup, ...]:
-        """Describe the controllers by calling each function with a new manager. Raises: SetUpError."""
+        """
+        Call each function with a new manager, and return what it sets up.
+
+        Raises: SetUpError if there is no function, or if one of them fails.
+        """
         if not self._functions:
             raise SetUpError(
                 "there is no controller yet: handloop create api --group web --version v1 --kind Site "
@@ -59,7 +63,7 @@ class DrySetUp:
         return self._found
 
     def set_up(self, manager: Manager, names: Sequence[str]) -> None:
-        """Call the chosen functions with a manager. Raises: SetUpError."""
+        """Call the chosen functions with a manager. Raises: SetUpError if a function fails."""
         for function, setup in zip(self._functions, self.setups(), strict=True):
             if len(self._functions) == 1 or setup.name in names:
                 _call(function, manager)
@@ -89,12 +93,12 @@ class DrySetUp:
 
 
 def has_own_definition(kind: type[Kind]) -> bool:
-    """Return whether a type describes its CRD. Partial views and Unstructured do not."""
+    """Return whether a type defines a custom kind completely. Partial views and Unstructured do not."""
     return needs_definition(kind) and not kind.partial and not issubclass(kind, Unstructured)
 
 
 def needs_definition(kind: type[Kind]) -> bool:
-    """Return whether a kind is defined by a CRD, of this program or of another."""
+    """Return whether a kind is defined by a CRD, whether or not this program provides it."""
     return not is_built_in(kind.resource.group)
 
 
@@ -116,11 +120,11 @@ class _Unsent:
     """A handloop.client.transport.Transport that refuses every request."""
 
     def request(self, method: str, path: str, **_: Any) -> Response:
-        """Raises: RuntimeError."""
+        """Raises: RuntimeError, because nothing may be sent."""
         _refuse(method, path)
 
     def stream(self, method: str, path: str, **_: Any) -> Stream:
-        """Raises: RuntimeError."""
+        """Raises: RuntimeError, because nothing may be sent."""
         _refuse(method, path)
 
 

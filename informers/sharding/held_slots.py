@@ -1,8 +1,9 @@
 """
 The slots that this process holds.
 
-A slot is one of N namespace classes, one of N ranges of UID hashes, or the number in a label. Each replica of
-a controller holds some slots, and its informers hold the objects in them.
+Every object of a sharded kind is in one of N slots. Its slot depends on a hash of its namespace, on a hash of
+its UID, or on a label. Each replica of a controller holds some slots, and its informers hold the objects in
+these slots.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from handloop.seams.locks import new_lock
 
 class Held(NamedTuple):
     """
-    The slots at one moment, each with the version that added it.
+    A snapshot of the held slots, each with the version that added it.
 
     A slot that was released can be added again.
     """
@@ -46,13 +47,13 @@ class HeldSlots:
     """
     The slots that this process holds, shared by all its informers.
 
-    Field: namespaces has the namespaces that any of the informers has seen. State: now and _followers are
-    replaced on every change, under _lock (98). now is read without the lock.
+    Field: namespaces records which namespaces the informers have seen. State: now and _followers are replaced
+    under _lock (98) and never modified in place. now is read without the lock.
     Threads: usable from any thread.
     """
 
     def __init__(self, count: int) -> None:
-        """Start without held slots; count is the number of slots that exist."""
+        """Create the set with no slot held. Args: count is the number of slots that exist."""
         self.count: Final = count
         self.namespaces: Final = KnownNamespaces(count)
         self.now = Held(0, MappingProxyType({}))
@@ -76,12 +77,12 @@ class HeldSlots:
         """
         Hold a slot from now on. If it is already held, nothing changes.
 
-        Returns: the version that includes the slot, for example to call `SharedIndexInformer.has_listed`
-        with.
+        Returns: the version that includes the slot. Pass it to `SharedIndexInformer.has_listed` to find out
+        whether the slot's objects are in the store.
         Raises: ValueError if the slot number is out of range. Blocks: while the followers are called.
         """
         if not 0 <= slot < self.count:
-            raise ValueError(f"slot {slot} does not exist: the {self.count} slots are counted from 0")
+            raise ValueError(f"slot {slot} does not exist: the {self.count} slots are numbered from 0")
         return self._change(lambda held, version: {**held, slot: version} if slot not in held else held)
 
     def remove(self, slot: int) -> int:
@@ -99,7 +100,7 @@ class HeldSlots:
             self._followers = (*self._followers, follower)
 
     def leave(self, follower: SlotFollower) -> None:
-        """Do not notify follower of any further change."""
+        """Stop notifying follower of changes."""
         with self._lock:
             self._followers = tuple(each for each in self._followers if each is not follower)
 

@@ -1,9 +1,9 @@
 """
 The namespaces that the server has sent, for kinds that are sharded by namespace.
 
-The field selector of every list and watch excludes the foreign ones:
-`metadata.namespace!=a,metadata.namespace!=b`. Objects in a namespace that is not known yet are sent anyway,
-and the informer drops them.
+The field selector of every list and watch excludes the known *foreign* namespaces, which are in slots of
+other processes: `metadata.namespace!=a,metadata.namespace!=b`. The server still sends the objects in foreign
+namespaces that are not known yet, and the informer drops these objects.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ class KnownNamespaces:
     """
     The slot of each namespace seen, and how many of its objects were dropped.
 
-    Only namespaces from the server are remembered. Lookups are not, because they can contain any string from
-    a user.
+    Only namespaces that the server has sent are remembered. A name that is only looked up is not, because it
+    can be any string from a user.
 
     State: _slots, oldest first, is changed under _lock (98) and read without it. _dropped counts dropped
-    objects, and can miss one if two threads count at the same time. are_too_many is whether the last
-    selector could not name all foreign namespaces.
+    objects, and can miss one if two threads count at the same time. are_too_many is True if the last
+    selector could not list all known foreign namespaces.
     Threads: usable from any thread.
     """
 
     def __init__(self, count: int) -> None:
-        """Start without any namespaces; count is the number of slots."""
+        """Start with no known namespaces. Args: count is the number of slots."""
         self._count = count
         self._lock = new_lock("KnownNamespaces._lock", 98)
         self._slots: dict[str, int] = {}
@@ -46,7 +46,7 @@ class KnownNamespaces:
         return len(self._slots)
 
     def slot_of(self, namespace: str) -> int:
-        """Return the slot of any string, as if it were a namespace, without remembering it."""
+        """Return the slot of the namespace with this name. Do not remember it: it might not exist."""
         slot = self._slots.get(namespace)
         return slot_of_namespace(namespace, self._count) if slot is None else slot
 
@@ -61,7 +61,7 @@ class KnownNamespaces:
             self.meet(namespace)
 
     def dropped(self, namespace: str) -> None:
-        """Count an object in a foreign namespace that arrived and was dropped."""
+        """Record that an object was dropped because its namespace is foreign."""
         self._dropped[namespace] = self._dropped.get(namespace, 0) + 1
 
     def excluding(self, slots: Container[int]) -> str:

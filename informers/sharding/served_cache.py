@@ -21,7 +21,7 @@ class NamespaceNotServed(NamespaceNotWatched):
         LookupError.__init__(
             self,
             f'unable to {what} from the cache: namespace "{namespace}" is in slot {slot} of {count}, which '
-            "another replica has: relate objects of one namespace only, or read them with a client",
+            "another replica holds: map objects only within one namespace, or read them with a client",
         )
         self.namespace = namespace
 

@@ -15,7 +15,7 @@ from handloop.client.options import ListOptions
 from handloop.informers.sharding.held_slots import HeldSlots
 
 SLOT_LABEL: Final = "handloop.dev/slot"
-"""The label that has the number of an object's slot, for kinds that are sharded by label."""
+"""The label whose value is the number of an object's slot, for kinds that are sharded by label."""
 
 ShardedBy: TypeAlias = Literal["namespace", "uid", "label"]
 """What an object's slot depends on: the hash of its namespace, the hash of its UID, or SLOT_LABEL."""
@@ -25,7 +25,7 @@ _slot_of_uid = lru_cache(maxsize=8192)(slot_of)
 
 
 class Sharding(Protocol):
-    """Decides which objects of each kind a manager's informers hold, with one ShardScope or one per kind."""
+    """Decides which objects a manager's informers hold. Kinds can share a ShardScope or have their own."""
 
     def scope_of(self, kind: type[Kind]) -> ShardScope | None:
         """Return how a kind is restricted, or None if it is not."""
@@ -39,7 +39,7 @@ class ShardScope:
     by: ShardedBy
 
     def scope_of(self, kind: type[Kind]) -> ShardScope | None:
-        """Return this scope, or None if it is by namespace and the kind is cluster-scoped."""
+        """Return this scope, or None if it shards by namespace and the kind is cluster-scoped."""
         return None if self.by == "namespace" and not kind.resource.namespaced else self
 
     def slot_of(self, namespace: str, uid: str, labels: Mapping[str, str]) -> int | None:
@@ -60,9 +60,9 @@ class ShardScope:
         """
         Return the options for a list or watch of the objects in slots, by default in the slots held now.
 
-        By namespace, the server leaves out the known foreign namespaces. By UID, it can ignore the selector.
-        In both cases, foreign objects can therefore arrive.
-        Raises: ValueError if there are no slots, because no selector makes a server select nothing.
+        Foreign objects can still arrive. If the kind is sharded by namespace, the server leaves out only the
+        foreign namespaces that are known here. If it is sharded by UID, the server can ignore the selector.
+        Raises: ValueError if there are no slots, because there is no selector that selects nothing.
         """
         chosen = self.held.slots if slots is None else slots
         if not chosen:

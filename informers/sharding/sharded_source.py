@@ -1,21 +1,22 @@
 """
 The source of an informer that holds only the objects in this process's slots.
 
-Objects in other slots are *foreign*. Each list and watch requests only our slots. If slots are labels, the
-server sends no foreign objects. If they are classes of namespaces, the server leaves out the foreign
-namespaces that are already known. If they are ranges of UIDs, only a server with the feature
+Objects in other slots are *foreign*. Each list and watch requests only our slots. If a kind is sharded by
+label, the server sends no foreign objects. If it is sharded by namespace, the server leaves out the foreign
+namespaces that are already known here. If it is sharded by UID, only a server with the feature
 ShardedListAndWatch leaves out foreign objects, and its responses rarely show that it does: in 1.36.3, only a
-list of a built-in kind has shardInfo. For this reason, the slot of each arriving object is checked:
+list of a built-in kind has shardInfo. For kinds sharded by namespace or UID, the slot of each arriving object
+is therefore checked:
 
     no foreign object has arrived   pages and blocks are decoded whole, as without shards
-    one has arrived                 metadata is decoded first, and the rest only for our objects
+    a foreign object has arrived    metadata is decoded first, and the rest only for our objects
 
-By UID, the second state ends when so many of our objects have arrived since a list began, and no foreign
-one, that chance no longer explains it. By namespace, it ends with the next request, which leaves out the new
-namespace.
+If the kind is sharded by UID, the second state ends when so many of our objects have arrived since a list
+started, without a foreign object, that this is unlikely to be chance. If it is sharded by namespace, the
+second state ends with the next request, which leaves out the new namespace.
 
-A slot that is released causes no request. Its objects that still arrive are dropped in the same way. If the
-server refuses the selector, the selector is not sent again.
+When a slot is released, no request is sent. The slot's objects that still arrive are dropped like foreign
+ones. If the server refuses the selector, the selector is not sent again.
 """
 
 from __future__ import annotations
@@ -61,12 +62,13 @@ class SlotSieve:
 
     State:
         sent     the slots of the last request.
-        found    how foreign objects are excluded; "" before the first list.
-        came     whether a foreign object has arrived since the list (or by namespace, the watch) began.
+        found    who leaves out foreign objects, as in SlotRestriction.narrowed_by; "" before the first list.
+        came     whether a foreign object has arrived since the last list request. If the kind is sharded by
+                 namespace, a watch request also resets it.
         refused  whether the server refuses the selector.
-        _ours    the requested UIDs that have arrived since that list began; None if they prove nothing, or if
-                 there is nothing to prove.
-        _chance  the probability that a server that sends all objects would have sent no foreign one.
+        _ours    the UIDs in requested slots that have arrived since the last list request; None while they
+                 are not counted, as begin decides.
+        _chance  the probability that a server that sends all objects would have sent no foreign one so far.
     Threads: runs on the reflector's thread; any thread can read found.
     """
 
@@ -100,7 +102,7 @@ class SlotSieve:
         return False
 
     def begin(self, slots: frozenset[int], *, anew: bool) -> None:
-        """Record that a request for slots is sent. anew is whether counting starts over."""
+        """Record that a request for slots is sent. Args: anew is True to restart the count."""
         self.sent = slots
         self.metadata_first = self.found == "client"
         self.came = self.came and not anew
@@ -111,7 +113,11 @@ class SlotSieve:
             self._ours, self._chance = set(), 1.0
 
     def list_complete(self, *, narrowed: bool = False) -> None:
-        """Record that a list is complete. narrowed is whether the server says that it left objects out."""
+        """
+        Record that a list is complete.
+
+        Args: narrowed is True if the server reports that it left objects out.
+        """
         if self._scope.by == "namespace":
             self._tell("client" if self._scope.held.namespaces.are_too_many else "fields")
         elif narrowed:
@@ -150,10 +156,9 @@ class ShardedSource(Generic[T]):
     """
     Restricts another source to the slots that are held. Implements ListerWatcher.
 
-    Fields: scope.
-    State: asked has the slots of the last list; _fields is the field selector of the last request.
-    Threads: runs on the reflector's thread. Any thread can read asked, which is replaced and never changed,
-    and use must_list, is_empty and wake.
+    State: asked contains the slots of the last list; _fields is the field selector of the last request.
+    Threads: runs on the reflector's thread. Any thread can use must_list, is_empty and wake, and read asked,
+    which is replaced and never modified in place.
     """
 
     def __init__(
@@ -187,7 +192,7 @@ class ShardedSource(Generic[T]):
 
     @property
     def is_empty(self) -> bool:
-        """Return whether no slot is held, so that requests must not be sent to the server."""
+        """Return whether no slot is held. If so, no request may be sent to the server."""
         return not self.scope.held.now.since
 
     @property
@@ -202,7 +207,7 @@ class ShardedSource(Generic[T]):
         return self._sieve.came and self._narrowed(ListOptions()).field_selector != self._fields
 
     def wake(self) -> None:
-        """End a wait, because the slots have changed or the reflector was stopped."""
+        """Make wait() check again, because the slots have changed or the reflector was stopped."""
         self._woken.set()
 
     def wait(self, stopped: threading.Event) -> None:
@@ -261,7 +266,7 @@ class ShardedSource(Generic[T]):
         return options if self._sieve.refused else self.scope.narrowed(options, self._slots())
 
     def _slots(self) -> frozenset[int]:
-        """Return the requested slots that were not released since, or all of them if all were released."""
+        """Return the requested slots that are still held, or all requested slots if none is held any more."""
         asked, now = self.asked.since, self.scope.held.now.since
         return frozenset(slot for slot in asked if slot in now) or frozenset(asked)
 

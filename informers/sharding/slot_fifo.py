@@ -1,15 +1,17 @@
 """
 The FIFO of an informer that holds only the objects in this process's slots.
 
-A slot is *open* from the list that requested it until it is released. Under the FIFO's lock, each queued or
-stored object is either in an open slot or *departs*: its only delta is then a Deleted with a `Departed`,
-which removes it from the store without calling a handler. An event or a list that was in progress when a
-slot was released therefore restores no objects. The rules for threads are those of DeltaFIFO: only the
-reflector adds objects, and only the informer's loop writes to the store. The thread that changes the slots
-only queues departures.
+A slot is *open* from the list that requested it until the FIFO handles its release.
+Whenever the FIFO's lock is free, each queued or stored object is either in an open slot or *departing*. A
+departing object has a single delta, a Deleted with a `Departed`, which removes it from the store without
+calling a handler. An event or a list that was in progress when a slot was released therefore restores no
+objects.
+
+The rules for threads are those of DeltaFIFO: only the reflector adds objects, and only the informer's loop
+writes to the store. The thread that changes the slots only queues departures.
 
 A slot that is released and held again counts as a new slot, because the changes in between are not known.
-Its objects depart, and the next list adds them as new ones.
+Its objects depart, and the next list adds them as new objects.
 """
 
 from __future__ import annotations
@@ -38,10 +40,11 @@ class SlotFIFO(DeltaFIFO[T]):
     State, guarded by _lock unless noted:
         _open       slot -> the version since which it is held.
         _listed     the slots that the last list requested.
-        _newcomers  keys of objects in the list that opened their slot, until they are processed.
+        _newcomers  the keys of objects that arrived in the list that opened their slot. A key is removed
+                    when it has been processed.
         _taken      the newcomers that are being processed.
-        _served     the open slots, as of when all newcomers were last processed; replaced, so read without
-                    the lock.
+        _served     the slots that were open when _newcomers was last empty; replaced, so read without the
+                    lock.
         _settled    the held slots and the served slots when they were last found to be equal; replaced, and
                     read without the lock, because each read of a lister uses it.
     """
@@ -55,7 +58,7 @@ class SlotFIFO(DeltaFIFO[T]):
         name: str,
         clock: Clock,
     ) -> None:
-        """Args: source says, at each replace, which slots the list requested."""
+        """Args: source.asked says, whenever replace is called, which slots the list requested."""
         super().__init__(known_objects, transformer=transformer, name=name, clock=clock)
         self._source = source
         self._scope = source.scope
@@ -70,9 +73,9 @@ class SlotFIFO(DeltaFIFO[T]):
         """
         Queue a complete list of the requested slots. The slots that are still held are open from now on.
 
-        Objects of new slots belong to the initial list. If the list requested different slots from the last
-        one, objects that are stored unchanged are not queued. Otherwise handlers would be called for all
-        objects whenever a slot is added.
+        Objects in newly opened slots are marked as part of the initial list. If this list requested other
+        slots than the previous list, an object that is already stored unchanged is not queued. Without this
+        rule, handlers would be called for all objects whenever a slot is added.
         """
         slots = [self._slot_of(obj) for obj in objects]  # hash them before taking the lock
         with self._lock:
@@ -138,7 +141,7 @@ class SlotFIFO(DeltaFIFO[T]):
                 self._items[key] = [Delta(_DELETED, Departed(key, None))]
 
     def _state_locked(self, key: str) -> T | None:
-        """Return the newest state of an object, or None if it departs or is unknown."""
+        """Return the newest state of an object, or None if it is departing or unknown."""
         last = self._items[key][-1].object if key in self._items else None
         if isinstance(last, Departed):
             return None

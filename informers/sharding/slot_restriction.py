@@ -25,8 +25,9 @@ class SlotRestriction(ShardedSource[T]):
     """
     Restricts an informer to the held slots. Implements handloop.informers.restriction.Restriction.
 
-    Its versions are those of HeldSlots. It is also its own source, which restricts another source. State:
-    _fifo is None before new_fifo; _restricted is the component that follows this restriction, or None.
+    Its versions are those of HeldSlots. Its property `source` returns the restriction itself, which filters
+    the source passed to the constructor. State: _fifo is None until new_fifo is called; _restricted is the
+    component that is notified of changes, or None.
     Threads: usable from any thread.
     """
 
@@ -42,7 +43,7 @@ class SlotRestriction(ShardedSource[T]):
         name: str,
         clock: Clock,
     ) -> None:
-        """Args: source lists and watches all objects; name is the informer's name."""
+        """Args: source provides the objects in all slots; name is the informer's name."""
         super().__init__(source, scope, metrics=metrics, name=name, clock=clock)
         self._resource = kind.resource
         self._fifo: SlotFIFO[T] | None = None
@@ -56,12 +57,15 @@ class SlotRestriction(ShardedSource[T]):
     @property
     def narrowed_by(self) -> str:
         """
-        Return how objects in other slots are excluded.
+        Return how objects in other slots are kept out of the store.
 
-        Returns: by UID, "server" if many objects arrived and none was foreign, or "unknown" if too few have
-        arrived; by namespace, "fields"; by label, "labels". By UID or namespace, "client" if foreign objects
-        arrive and are dropped here; by namespace, that is because there are too many to name. Before the
-        first list, "".
+        Returns: a string that depends on how the kind is sharded, "" before the first list.
+            by label      "labels", even before the first list.
+            by namespace  "fields", or "client" if the field selector cannot name all foreign namespaces, so
+                          that some of their objects arrive and are dropped here.
+            by UID        "server" if the server says that it left objects out, or if many objects arrived
+                          and none was foreign; "client" if foreign objects arrive and are dropped here;
+                          "unknown" if too few objects have arrived.
         """
         return self.sharded_by
 
@@ -137,7 +141,7 @@ class SlotRestriction(ShardedSource[T]):
 
 
 class SlotRestrictions:
-    """Implements handloop.informers.restriction.Restrictions, with a Sharding's scope for each kind."""
+    """Implements handloop.informers.restriction.Restrictions. A Sharding provides each kind's scope."""
 
     def __init__(self, sharding: Sharding) -> None:
         self._sharding = sharding

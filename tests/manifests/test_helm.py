@@ -312,7 +312,7 @@ def test_every_object_is_called_as_its_release(helm: str, charts: Path) -> None:
         ({"image": {"tga": "1"}}, "tga"),
         ({"image": {"digest": "abc"}}, "digest"),
         ({"fullnameOverride": "A_b"}, "fullnameOverride"),
-        ({"shards": 4, "namespaces": ["a"]}, "shards are for all namespaces: leave namespaces empty"),
+        ({"shards": 4, "namespaces": ["a"]}, "shards require all namespaces: leave namespaces empty"),
     ],
 )
 def test_a_value_that_does_not_fit_is_named(

@@ -186,7 +186,7 @@ def test_a_version_follows_another(bundle: Callable[..., Ended], replaces: str) 
         (["--replaces=old"], '"old" is not a semantic version'),
         (["--version=0.1.0", "--replaces=0.1.0"], "version 0.1.0 cannot replace itself"),
         (["--deployment=manifests/samples/foo.yaml"], "manifests/samples/foo.yaml has 0 Deployments"),
-        (["--channel=a b"], '"a b" is not a valid name for a channel'),
+        (["--channel=a b"], '"a b" is not a valid channel name'),
     ],
 )
 def test_a_mistake_is_reported_with_its_fix(

@@ -106,7 +106,7 @@ def test_e06_for_401(message: str, known: str, cause: str) -> None:
     [
         (NotFound(Status(code=404)), "does not answer like a Kubernetes API server", "kubectl config view"),
         (DecodeError("<html>"), "does not answer like a Kubernetes API server", "kubectl config view"),
-        (InternalError(Status(code=500)), "is not well", "kubectl get --raw /readyz?verbose"),
+        (InternalError(Status(code=500)), "is not healthy", "kubectl get --raw /readyz?verbose"),
     ],
 )
 def test_e04_for_answers_that_make_no_sense(error: Exception, what: str, fix: str) -> None:

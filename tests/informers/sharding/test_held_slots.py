@@ -40,5 +40,5 @@ def test_a_slot_that_comes_back_is_another_tenure() -> None:
 @pytest.mark.parametrize("slot", [-1, 4])
 def test_a_slot_beyond_the_count_is_refused(slot: int) -> None:
     """The slots of four are 0 to 3."""
-    with pytest.raises(ValueError, match="the 4 slots are counted from 0"):
+    with pytest.raises(ValueError, match="the 4 slots are numbered from 0"):
         HeldSlots(4).add(slot)
