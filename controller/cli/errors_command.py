@@ -18,8 +18,9 @@ _SECTIONS: Final = re.compile(r"^(?=## )", re.MULTILINE)
 
 def run_errors(arguments: Sequence[str]) -> int:
     """
-    Print the sections for the given codes (such as E12 or log), or the whole page.
+    Print the sections of errors.md that the arguments name, or the whole page.
 
+    Args: arguments are codes such as E12, or `log` for the section about log lines.
     Returns: the exit code.
     """
     page = (files(PACKAGE) / "errors.md").read_text(encoding="utf-8")

@@ -32,7 +32,7 @@ class _Extension(NamedTuple):
     extra: str
     """The handloop extra that installs it."""
     needs: tuple[str, ...]
-    """Modules from other projects that the extra also installs."""
+    """Modules from other projects that the same extra installs."""
 
 
 _EXTENSIONS: Final = {
@@ -68,7 +68,7 @@ def is_installed(name: str) -> bool:
 
 
 def extension(name: str) -> Any:
-    """Return the module of an extension. Raises: NotInstalledError."""
+    """Return the module of an extension. Raises: NotInstalledError if the extension is not installed."""
     module = _modules().get(name)
     if module is None:
         raise NotInstalledError(name)
@@ -78,7 +78,7 @@ def extension(name: str) -> Any:
 
 @contextmanager
 def needing(name: str) -> Iterator[None]:
-    """Raise NotInstalledError if the context fails to import a library that the extension needs."""
+    """Raise NotInstalledError if the `with` block fails to import a library that the extension needs."""
     try:
         yield
     except ModuleNotFoundError as error:

@@ -23,17 +23,20 @@ from handloop.seams.clock import Clock
 from handloop.seams.logs import in_words as error_in_words
 
 SETTLE_SECONDS: Final = 1.0
-"""How long a server can still publish a changed definition's old schema. The check is then repeated."""
+"""
+A server can publish a changed definition's old schema for this long. A kind that does not fit is checked
+again after this time.
+"""
 _MOST_SHOWN: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Fit:
     """
-    How well a kind's served definition fits the kind's type.
+    Whether a kind's served definition fits the kind's type.
 
-    newer lists the fields that the type lacks. It is only filled for the program's own kinds. unknown says
-    why the fit could not be determined; otherwise it is "".
+    newer lists the fields that the type lacks, but only for the program's own kinds. unknown says why the fit
+    could not be determined; otherwise it is "".
     """
 
     kind: type[Any]
@@ -65,11 +68,11 @@ class Fit:
         if self.is_ours:
             yield f"{operator.crd_command} | kubectl apply -f -"
             if self.newer:
-                yield f"or run the program's newer release: the definition also has {', '.join(self.newer)}"
+                yield f"or run a newer program release: the definition also has {', '.join(self.newer)}"
         elif is_built_in(self.resource.group):
-            yield "run a release that is made for this version of Kubernetes, or upgrade the cluster"
+            yield "run a program release that supports this version of Kubernetes, or upgrade the cluster"
         else:
-            yield f"install the release of {self.resource.group_resource} that the program is made for"
+            yield f"install the release of {self.resource.group_resource} that the program supports"
 
 
 def looked_at(
@@ -80,11 +83,12 @@ def looked_at(
     stop: threading.Event,
 ) -> list[Fit]:
     """
-    Check how well each kind fits. The program's own kinds come first in the result.
+    Check whether each kind fits. The program's own kinds come first in the result.
 
     A kind that does not fit is checked again after SETTLE_SECONDS.
 
-    Blocks: for a request per group and version, and possibly for SETTLE_SECONDS. Raises: nothing.
+    Blocks: for one request for each group and version, and for SETTLE_SECONDS and further requests if a kind
+    does not fit. Raises: no error, because the Fit's unknown says why a check failed.
     """
     kinds = {**dict.fromkeys(others, False), **dict.fromkeys(ours, True)}
     found = _look(client, kinds)
@@ -107,9 +111,9 @@ def _place(kind: type[Any]) -> tuple[str, str]:
 
 def _look_in(place: tuple[str, str], client: Client, kinds: Mapping[type[Any], bool]) -> dict[type[Any], Fit]:
     """
-    Check the kinds of a group and version.
+    Check the kinds of one group and version.
 
-    Its OpenAPI document is freed before the next one is requested.
+    The OpenAPI document of this group and version is freed before the next document is requested.
     """
     try:
         published = PublishedSchemas.fetch(client, *place)
@@ -122,7 +126,7 @@ def _reason(error: ClientError) -> str:
     if isinstance(error, (NoKindMatch, NotFound)):
         return "the server does not (yet) publish OpenAPI v3 for it"
     if isinstance(error, APIError):
-        return f"the server answers {error.code} for its OpenAPI v3: {error.status.message}"
+        return f"the server answered {error.code} to the request for OpenAPI v3: {error.status.message}"
     return error_in_words(error)
 
 

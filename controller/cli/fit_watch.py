@@ -1,4 +1,8 @@
-"""Checks, while a program runs, whether the definitions fit. Reports it in logs, `/readyz` and a metric."""
+"""
+Checks, while a program runs, whether the definitions on the server fit the program's types.
+
+Reports definitions that do not fit in logs, `/readyz` and a metric.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +27,7 @@ from handloop.seams.threads import Joinable, outliving
 log = get_logger("controller")
 
 AGAIN_SECONDS: Final = 60.0
-"""The pause between checks if a definition does not fit or is unknown. Otherwise it is LATER_SECONDS."""
+"""The pause between checks while a definition does not fit or is unknown, instead of LATER_SECONDS."""
 LATER_SECONDS: Final = 600.0
 _STOP_SECONDS: Final = 0.5
 

@@ -3,8 +3,9 @@ Reads the command line and the environment into Options that suit a pod, a lapto
 
 Precedence: flag, then environment variable, then default. Go's single dash (`-kubeconfig=x`) is accepted.
 
-Follows: controller-runtime pkg/leaderelection for the lease's namespace (the one that the program runs in;
-outside a cluster, a flag names it), client-go for the durations.
+The lease's namespace is the one in which the program runs. Outside a cluster, a flag names the namespace.
+
+Follows: controller-runtime pkg/leaderelection for the lease's namespace, and client-go for the durations.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from handloop.controller.runtime.serving.bind_address import BindAddress
 
 
 class UsageError(Exception):
-    """The command line cannot be used. The message says why; fix says what to type, or is "" for --help."""
+    """The command line is not valid. The message says why; fix is what to type, or "" to suggest --help."""
 
     def __init__(self, message: str, fix: str = "") -> None:
         super().__init__(message)
@@ -76,7 +77,7 @@ class _Parser(argparse.ArgumentParser):
             hint = nearest("--" + name.lstrip("-"), self._option_string_actions)
             raise UsageError(f"unknown flag {name}{hint}")
         if unknown and unknown[1] in COMMANDS:
-            raise UsageError(f"the command comes before its flags: {unknown[1]}")
+            raise UsageError(f"put the command before its flags: {unknown[1]}")
         raise UsageError(message)
 
 
@@ -150,7 +151,7 @@ def _limits() -> str:
 
 
 def _require_sandbox() -> None:
-    """Raises: UsageError if the sandbox, or a library that it needs, is not installed."""
+    """Raise UsageError if the sandbox, or a library that it needs, is not installed."""
     if not is_installed("sandbox"):
         error = NotInstalledError("sandbox")
         raise UsageError(f"{error.title} is not installed", fix=error.fix)
@@ -213,7 +214,7 @@ def _given(
     environment: Mapping[str, str],
     operator: Operator,
 ) -> dict[str, Any]:
-    """Return the option with its value, or {} if neither its flag nor its variable is set."""
+    """Return {name: value} for an option, or {} if neither its flag nor its variable is set."""
     flag = FLAGS[name]
     source = spelling(name)
     # $KUBECONFIG can be a list of files, so the code that loads kubeconfigs reads it.
@@ -291,7 +292,12 @@ def _own_namespace(options: Options, flag: str, environment: Mapping[str, str], 
 
 
 def _live_page_defaults(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the live page's defaults for --sandbox: on loopback with controls, or off if not installed."""
+    """
+    Return the live page's defaults for --sandbox, or {} if the page is not installed.
+
+    The page is on loopback. Its controls are on, unless --debug-listen turns the page off or opens it to
+    other machines.
+    """
     if not is_installed("live-page"):
         return {}
     address: BindAddress | None = given.get("debug_listen", LOOPBACK)
@@ -300,14 +306,15 @@ def _live_page_defaults(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _check_live_page(options: Options) -> None:
-    """Raises: ValueError if the live page cannot be served, or if other machines could use its controls."""
+    """Raise ValueError if the live page cannot be served, or if other machines could use its controls."""
     if options.debug_listen is None:
         if options.debug_controls:
-            raise ValueError("--debug-controls is for the live page: it needs --debug-listen")
+            raise ValueError("--debug-controls needs the live page: set --debug-listen")
         return
     if not is_installed("live-page"):
         raise ValueError(str(NotInstalledError("live-page")))
     if options.debug_controls and options.debug_listen.served_names() is None:
         raise ValueError(
-            "with --debug-controls anyone who opens the live page can act: set --debug-listen to loopback"
+            "with --debug-controls, anyone who can open the live page could use its controls: "
+            "set --debug-listen to loopback"
         )

@@ -1,8 +1,8 @@
 """
 Turns manifests into Helm templates: YAML in which some values are expressions.
 
-A manifest's own text stays text, even if it looks like an expression, as an alert's `{{ $labels.name }}`
-does.
+A manifest's own text stays text, even if it looks like an expression. An example is `{{ $labels.name }}` in
+an alert.
 
 Follows: helm.sh/helm/v4 pkg/engine, text/template.
 """
@@ -22,7 +22,7 @@ class HelmTemplate:
     """
     Builds Helm templates. In a document, a mark stands for an expression until the document is rendered.
 
-    Args: text contains all documents. It is used to choose marks that do not occur in it.
+    Args: text contains all documents, so that marks can be chosen that do not occur in the documents.
     """
 
     def __init__(self, text: str) -> None:
@@ -46,7 +46,11 @@ class HelmTemplate:
         return mark
 
     def fields(self, text: str) -> dict[str, None]:
-        """Return a mark for fields of a mapping. When rendered, the text becomes or produces these fields."""
+        """
+        Return a mark for fields of a mapping.
+
+        When rendered, the mark is replaced by the text: the fields, or an expression that produces them.
+        """
         return {self._marked(text): None}
 
     def rendered(self, document: Any) -> str:
@@ -56,7 +60,7 @@ class HelmTemplate:
         return "".join(f"{line}\n" for line in lines)
 
     def nindent(self, expression: str, deeper: int = 0) -> str:
-        """Return a multi-line expression with the indentation of its place, or deeper by some columns."""
+        """Return an expression for several lines, indented like the mark plus `deeper` columns."""
         return f"{{{{- {expression} | nindent {self._mark}{deeper}I }}}}"
 
     def item(self, value: Any) -> str:
@@ -94,15 +98,16 @@ class HelmTemplate:
 
 
 def where(condition: str, text: str) -> str:
-    """Enclose lines in a Helm `if`. Args: condition is "" if the lines are always included."""
+    """Enclose lines in a Helm `if`, unless the condition is ""."""
     return f"{{{{- if {condition} }}}}\n{text.rstrip()}\n{{{{- end }}}}\n" if condition else text
 
 
 def changed(document: Any, change: Callable[[tuple[str, ...], str], str], path: tuple[str, ...] = ()) -> Any:
     """
-    Return a document in which every string is replaced by the result of change.
+    Return a copy of a document in which change has replaced every string.
 
-    Args: change is called with the path of field names that leads to a string, and the string.
+    Args: change receives the path of field names that leads to a string, and the string. It returns the new
+    string.
     """
     match document:
         case Mapping():

@@ -12,7 +12,7 @@ from handloop.controller.cli.options import Options
 
 
 class Running(Protocol):
-    """The parts of a running program that the page shows. Program implements this, but is loaded later."""
+    """The parts of a running program that the page shows. Program implements them, but is imported later."""
 
     @property
     def manager(self) -> Any:
@@ -54,7 +54,7 @@ def live_page(options: Options) -> Iterator[LivePage]:
     """
     Serve the live page while the context is open.
 
-    Raises: ListenError.
+    Raises: ListenError if the page cannot listen on its address.
     """
     if options.debug_listen is None:
         missing = options.sandbox and not is_installed("live-page")

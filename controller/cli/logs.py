@@ -2,11 +2,11 @@
 Writes logs to stderr as klog lines, readable text or JSON, through structlog on top of stdlib logging.
 
 Levels are klog's: `log.info` is level 0, and `log.debug(..., v=4)` is shown at `-v 4` and above. All
-tracebacks are shown at level 4 and above. Below that, each place in the code logs only its first traceback. A
-warning, an error, or an info line with an error in it (such as a lost race) is written once in full for each
-object. Repetitions are written at most once a minute, with the number of omitted lines. If many objects have
-the same problem, at most ten of them are logged within a minute, and the others are counted. A record is one
-line, plus any traceback. Text from other sources is escaped. A line that cannot be written is lost.
+tracebacks are shown at level 4 and above. Below that, each place in the code logs only its first traceback.
+A problem is a warning, an error, or an info line that contains an error. The same problem of an object is
+logged at most once a minute, with the number of omitted lines. If many objects have the same problem, at most
+ten of them are logged within a minute, and the others are counted. A record is one line, plus any traceback.
+Text from other sources is escaped. A line that cannot be written is lost.
 """
 
 from __future__ import annotations
@@ -141,10 +141,10 @@ class _NoLock:
 
 class _LineHandler(logging.Handler):
     """
-    Writes rendered lines. If the disk is full, or the reader has gone, only log lines are lost.
+    Writes rendered lines. If the disk is full, or the stream's reader has exited, only log lines are lost.
 
     A failed write must not disturb the thread that logs, which may be reopening a watch or requesting a stop.
-    Follows: klog, which ignores what a write returns.
+    Follows: klog, which ignores the errors of writes.
     """
 
     def __init__(self, out: TextIO) -> None:
@@ -153,9 +153,9 @@ class _LineHandler(logging.Handler):
 
     def createLock(self) -> None:  # noqa: N802 - a name of the library
         """
-        Use no lock.
+        Use no lock, because WriteLogger has its own.
 
-        Otherwise a blocked write would delay the interpreter's exit. WriteLogger has a lock.
+        With a lock here, a blocked write would delay the interpreter's exit.
         """
         self.lock = _NoLock()  # type: ignore[assignment] # since Python 3.13 the library enters it unasked
 
@@ -205,7 +205,7 @@ class LogLevel:
 
 
 class _Crowd(NamedTuple):
-    """The subjects with the same trouble: how many were logged in the current minute, and which were not."""
+    """Subjects with the same trouble. Since `since`, `told` of them were logged, and `others` were not."""
 
     since: float
     told: int
@@ -214,12 +214,13 @@ class _Crowd(NamedTuple):
 
 class RepeatFilter:
     """
-    Logs the trouble of each subject at most once a minute, and counts the lines that it drops.
+    Drops lines that repeat the same trouble within a minute, and counts the dropped lines.
 
     Trouble is a warning, an error, or an info line with `err` or `failures`. Lines that only `-v` shows and
-    lines marked with `once=True` are never dropped. A subject consists of the line's facts that do not change
-    from one moment to the next. Of the subjects with the same trouble, at most MAX_TOLD are logged in a
-    minute. The first line after that minute says how many others there were.
+    lines marked with `once=True` are never dropped. A subject consists of the line's facts that stay the same
+    when the line is repeated; its trouble is logged at most once a minute. Of the subjects with the same
+    trouble, at most MAX_TOLD are logged in a minute. The first line after that minute says how many others
+    there were.
 
     State, under _lock: _seen maps a subject to (time of the last line, number of lines dropped since then);
     _crowds has one _Crowd for each trouble. Threads: any.
@@ -265,20 +266,20 @@ class RepeatFilter:
         if lasted >= REPEAT_WINDOW_SECONDS:
             _remember(self._crowds, trouble, _Crowd(now, 1, set()), _MAX_CROWDS)
             missed = len(before.others - {subject})
-            return f"{missed} without a line in {lasted:.0f} s" if missed else ""
+            return f"{missed} not logged in {lasted:.0f} s" if missed else ""
         if before.told == MAX_TOLD:
             if len(before.others) < _MAX_REMEMBERED:
                 before.others.add(subject)
             raise structlog.DropEvent
         _remember(self._crowds, trouble, before._replace(told=before.told + 1), _MAX_CROWDS)
-        return "counted for a minute, without lines" if before.told + 1 == MAX_TOLD else ""
+        return "counted for a minute, but not logged" if before.told + 1 == MAX_TOLD else ""
 
 
 def _remember(memory: dict[_Subject, T], key: _Subject, value: T, limit: int) -> None:
     """
-    Make the key the newest, and drop the oldest above limit.
+    Store the value under the newest key. If limit keys are stored, drop the oldest key.
 
-    Importing cachetools would slow every start.
+    A plain dict is used, because importing cachetools would slow every start.
     """
     memory.pop(key, None)
     if len(memory) >= limit:
@@ -296,7 +297,7 @@ def _subject(event: EventDict) -> _Subject:
 
 
 def _trouble(event: EventDict, subject: _Subject) -> _Subject:
-    """Return the message and error without the subject's names, so that equal trouble compares equal."""
+    """Return the message and the error without the subject's names, so that subjects can share a trouble."""
     error = _ADDRESS.sub("", in_words(event.get("err", "")))
     for part in (part for name, value in subject if name != "err" for part in value.split("/") if part):
         error = error.replace(part, "")
@@ -320,7 +321,7 @@ def _take_head(event: MutableMapping[str, Any]) -> tuple[str, str, str]:
     """
     Remove the facts that every line has. The remaining facts become key=value pairs.
 
-    Returns: the severity, the message, and the traceback's lines to append, or "" without a traceback.
+    Returns: the severity, the message, and the traceback as indented lines ("" if there is none).
     """
     severity, message = event.pop("severity"), str(event.pop("event"))
     stack = str(event.pop("stack", "")).rstrip()
@@ -350,8 +351,8 @@ def render_json(_logger: WrappedLogger, _method: str, event: EventDict) -> str:
     Format a line as `{"ts":"2026-11-21T07:20:21.123Z","level":"info","v":0,"logger":"foo","msg":"..."}`.
 
     Errors have `err` and no `v`. The fields follow component-base; the level and the time format follow
-    controller-runtime. Log collectors understand both. If a fact has the name of a field, an underscore is
-    appended to the fact's name.
+    controller-runtime, because log collectors understand these conventions. If a fact has the name of a
+    field, an underscore is appended to the fact's name.
     """
     severity, v, name = event.pop("severity"), event.pop("v"), event.pop("logger", "")
     at = dt.datetime.now(tz=dt.UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

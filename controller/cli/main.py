@@ -1,5 +1,5 @@
 """
-`main`, which turns an operator into a program, and the program's commands.
+`main` runs an operator as a program, and calls the code of the chosen command.
 
 Each command is imported only when it runs, because `version` needs no logging, `manifests` needs no client,
 and neither needs a controller.
@@ -106,9 +106,9 @@ def run_command(operator: Operator, argv: Sequence[str] | None = None) -> int:
 
 def _words_of_this_process() -> list[str]:
     """
-    Return the arguments.
+    Return the arguments of this process.
 
-    If the program is a plugin such as `kubectl-greeter-why`, put its command first.
+    For a kubectl plugin such as `kubectl-greeter-why`, put the command (`why`) first.
     """
     plugin = re.fullmatch(r"kubectl-.+-(doctor|plan|why)", Path(sys.argv[0]).stem)
     return [plugin[1], *sys.argv[1:]] if plugin else sys.argv[1:]
@@ -159,7 +159,9 @@ def execute(options: Options, out: TextIO, err: TextIO) -> int:
 
 def _execute_until_stopped(options: Options, out: TextIO, err: TextIO) -> int:
     """
-    Run a command that sends requests or is a server, until it ends or a signal arrives. Main thread only.
+    Run a command that sends requests or starts a server. Main thread only.
+
+    A signal stops the command.
 
     An unexpected error is reported on one line, or with its traceback at level 4 and above.
     """

@@ -26,7 +26,7 @@ def large_definitions(options: Options) -> Iterator[str]:
         size = len(json.dumps(definition_of(kind, options), separators=(",", ":")))
         if size >= _LARGE:
             what = (
-                f"the CRD of {kind.__name__} has {size // 1000} kB as JSON, "
+                f"the CRD of {kind.__name__} is {size // 1000} kB as JSON, "
                 "and kubectl apply accepts at most 262 kB"
             )
             fix = "use Annotated[..., ANY_FIELDS] for its largest struct, or kubectl apply --server-side"

@@ -30,8 +30,8 @@ def run_migrate_storage(operator: Operator, arguments: Sequence[str]) -> int:
     """
     Migrate the stored objects of an operator's kinds, or only of the named definitions.
 
-    Returns: the exit code, which is 1 if objects could remain in an old version. Raises: SystemExit from
-    argparse; SetUpError.
+    Returns: the exit code, which is 1 if objects could remain in an old version.
+    Raises: SystemExit if argparse refuses the arguments or prints help; SetUpError if set_up fails.
     """
     given = _parser(operator).parse_args(arguments)
     own = [kind.resource.group_resource for setup in operator.setups() for kind in setup.kinds]
@@ -62,7 +62,7 @@ def _parser(operator: Operator) -> argparse.ArgumentParser:
     )
     told = "a definition, such as sites.example.org; by default those of the program's own kinds"
     parser.add_argument("names", metavar="DEFINITION", nargs="*", help=told)
-    rate = f"let this program write up to N objects per second ({_RATE:g}), even if the server can migrate"
+    rate = f"write at most N objects per second (by default {_RATE:g}); if set, the server does not migrate"
     parser.add_argument("--rate", type=_rate, metavar="N", help=rate)
     parser.add_argument("--kubeconfig", metavar="PATH", help="by default as for kubectl")
     parser.add_argument("--context", help="of the kubeconfig")
@@ -87,7 +87,8 @@ def _migrate(transport: Transport, name: str, rate: float | None) -> bool:
     if old and rate is None:
         if _by_server(transport, name) and not migration.old_versions():
             show(
-                f"{name}: the server has stored them again; status.storedVersions is shortened\n", sys.stdout
+                f"{name}: the server has rewritten the objects; status.storedVersions is shortened\n",
+                sys.stdout,
             )
             return True
         migration.put_back(old)

@@ -31,13 +31,13 @@ class SetUpError(Exception):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setup:
     """
-    A description of a controller, to the extent possible without running it.
+    What is known about a controller without running it.
 
     Args: kinds are the types of the custom kinds that it reconciles and that need CRDs; foreign are
     reconciled types whose CRDs belong to other programs; written are the types with which it writes objects
-    of other kinds; access has an Access for everything that it requests from the server; sample is the path
-    of a manifest with an object of one of the kinds; shown is what `kubectl get` should list, or "" to list
-    the kinds.
+    of other kinds; access lists, as Access objects, the requests that it can send to the server; sample is
+    the path of a manifest with an object of one of the kinds; shown is what `kubectl get` should list, or ""
+    to list the kinds.
     """
 
     name: str
@@ -55,8 +55,9 @@ class Setup:
 
     def sample_fix(self, options: str = "") -> str:
         """
-        Return a command that creates an object to reconcile. Without a sample, also name the command that
-        explains the fields.
+        Return a command that creates an object to reconcile.
+
+        If there is no sample, the text also names the command that explains the kind's fields.
 
         Args: options are kubectl options, with a leading space.
         """
@@ -74,7 +75,7 @@ class Operator:
     called.
 
     name is used for the lease, its Events, the roles and the user agent. command is what people type to start
-    the program, and manifests are the words to add in order to print manifests. Hints are built from both.
+    the program. manifests is what they type between command and `crd` or `rbac`. Hints are built from both.
     set_up(manager, names) adds the chosen controllers to a Manager. setups() describes all controllers. names
     are the choices for `--controllers`; without names, the program does not have this flag. workers is the
     default for `--workers`. own_commands are commands that only this operator has, with their help texts.
@@ -98,10 +99,10 @@ class Operator:
     own_commands: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Raises: SetUpError if the name does not suit a lease, a bundle or an environment variable."""
+        """Raise SetUpError if the name is not valid for a lease, a bundle or an environment variable."""
         if not _NAME.fullmatch(self.name) or len(self.name) > _MAX_NAME or self.name == _TAKEN:
             raise SetUpError(
-                f'"{self.name}" is not a valid name for an operator: a name such as my-operator is'
+                f'"{self.name}" is not a valid name for an operator: use a name such as my-operator'
             )
 
     def chosen(self, names: Sequence[str]) -> tuple[Setup, ...]:
@@ -124,7 +125,7 @@ class Operator:
         return self.printing("rbac")
 
     def printing(self, what: str) -> str:
-        """Return the command that prints these manifests, such as `crd`."""
+        """Return the command that prints manifests. Args: what is `crd`, `rbac` or the like."""
         return " ".join(word for word in (self.command, self.manifests, what) if word)
 
     @property
@@ -135,7 +136,7 @@ class Operator:
 
 
 def shown_path(path: Path) -> str:
-    """Return a path as users type it: relative to the working directory if it is inside this directory."""
+    """Return a path as users type it: a relative path if the working directory contains it."""
     here = Path.cwd()
     return str(path.relative_to(here) if path.is_relative_to(here) else path)
 

@@ -159,7 +159,8 @@ class Options:
         "warn",
         one_of("warn", "exit", "off"),
         "MODE",
-        "check server, CRDs and permissions first; if this fails, warn continues, exit stops; off skips it",
+        "check server, CRDs and permissions first; if a check fails, warn continues and exit stops; "
+        "off skips the checks",
     )
     shutdown_timeout: float = _option(
         30.0, duration, "D", "how long to wait for running reconciles when stopping"
@@ -168,13 +169,13 @@ class Options:
         0.0, not_negative, "N", "requests per second to the API server; 0 means no limit"
     )
     kube_api_burst: int = _option(
-        0, whole, "N", "how many requests may exceed that rate at once; 0 means twice the rate"
+        0, whole, "N", "largest burst of requests above that rate; 0 means twice the rate"
     )
     disable_compression: bool = _option(
         False,
         boolean,
         "BOOL",
-        "request uncompressed responses that include the unused managedFields from the API server",
+        "request responses without gzip and with managedFields, although these are not used",
     )
     sandbox_kubeconfig: str = _option(
         ".sandbox/kubeconfig", str, "PATH", "where the sandbox writes its kubeconfig", _SANDBOX
@@ -194,7 +195,7 @@ class Options:
         False,
         boolean,
         "BOOL",
-        "serve the sandbox over TLS, with a certificate of its own in the kubeconfig",
+        "serve the sandbox over TLS; the kubeconfig contains its certificate authority",
         _SANDBOX,
     )
     bare: bool = _option(
@@ -229,7 +230,7 @@ class Options:
         False,
         boolean,
         "BOOL",
-        "also plan reconciles that act outside the cluster; their outside actions are really performed",
+        "also plan reconciles that act outside the cluster; their actions there are performed, not planned",
         ("plan",),
         env="",
     )
@@ -279,13 +280,13 @@ class Options:
         None,
         parse_bind_address,
         "ADDR",
-        "where the live page is served (on with --sandbox, at a free port of 127.0.0.1); 0 turns it off",
+        "where the live page is served (by default only with --sandbox, on 127.0.0.1); 0 turns it off",
     )
     debug_controls: bool = _option(
         False,
         boolean,
         "BOOL",
-        "let the live page pause workers, fail keys and so on (on with --sandbox, otherwise off)",
+        "let the live page pause workers, make keys fail and so on (on with --sandbox, otherwise off)",
     )
 
     # leader election
@@ -358,7 +359,7 @@ class Options:
 
     @property
     def namespaces(self) -> tuple[str, ...]:
-        """Return the namespaces to watch, each once. () means all, or those that namespace_labels selects."""
+        """Return the distinct namespaces to watch. () means all, or those that namespace_labels selects."""
         if self.namespace_labels:
             return ()
         return tuple(dict.fromkeys(name.strip() for name in self.namespace.split(",") if name.strip()))

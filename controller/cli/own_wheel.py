@@ -1,9 +1,9 @@
 """
 Builds wheels of the running handloop and its neighbours for a project, from a checkout or an installation.
 
-The wheels are built from the packages' files, without a package index or a build tool. Equal files always
-give equal wheels. The `kubernetes` package is only an extra, because it takes up 75 MiB and is only used for
-auth providers in a kubeconfig, and a pod has no kubeconfig.
+The wheels are built from the packages' files, without a package index or a build tool. The same files always
+result in the same wheels. The `kubernetes` package is only an extra, because it takes up 75 MiB and is only
+used for auth providers in a kubeconfig, and a pod has no kubeconfig.
 
 Follows: the binary distribution format of packaging.python.org.
 """
@@ -28,19 +28,19 @@ _TAG: Final = "py3-none-any"
 _WHEEL: Final = f"Wheel-Version: 1.0\nGenerator: {DISTRIBUTION}\nRoot-Is-Purelib: true\nTag: {_TAG}\n"
 _LICENSE: Final = "licenses/LICENSE"
 _EXTRA_ALONE: Final = re.compile(r"^Requires-Dist: kubernetes\b[^;\n]*\n", re.MULTILINE)
-"""The unconditional requirement for the `kubernetes` package. The extra auth-providers keeps its own."""
+"""The unconditional requirement for `kubernetes`. The extra auth-providers also requires this package."""
 
 
 def own_wheel() -> tuple[str, bytes]:
-    """Return the file name and the content of handloop's wheel. Raises: OSError."""
+    """Return the file name and the content of handloop's wheel. Raises: OSError if a file cannot be read."""
     return _wheel(DISTRIBUTION, _PACKAGE)
 
 
 def neighbour_wheels() -> Mapping[str, tuple[str, bytes]]:
     """
-    Return the wheels that a project's tests need, and that of learn if it is installed, by their extras.
+    Return the wheels that a project's tests need, by extra. Add the wheel of learn if learn is installed.
 
-    Raises: OSError, NotInstalledError.
+    Raises: OSError if a file cannot be read; NotInstalledError if one of the packages is not installed.
     """
     programs = {"sandbox": "sandbox", "explore": "explore"}
     if is_installed("walkthrough"):
@@ -69,7 +69,7 @@ def _wheel(distribution: str, package: Path) -> tuple[str, bytes]:
     wheel = io.BytesIO()
     with zipfile.ZipFile(wheel, "w", zipfile.ZIP_DEFLATED) as archive:
         for path, content in files.items():
-            entry = zipfile.ZipInfo(path)  # always dated 1980, so that equal files give equal wheels
+            entry = zipfile.ZipInfo(path)  # always dated 1980, so that the same files give the same wheel
             entry.external_attr, entry.compress_type = 0o644 << 16, zipfile.ZIP_DEFLATED
             archive.writestr(entry, content)
     return f"{name}-{_TAG}.whl", wheel.getvalue()

@@ -23,14 +23,18 @@ class Need(NamedTuple):
 
     @property
     def what(self) -> str:
-        """`update foos.samplecontroller.k8s.io/status`, or `get leases.coordination.k8s.io "handloop"`."""
+        """
+        The permission without its namespace.
+
+        Examples: `update foos.samplecontroller.k8s.io/status`, `get leases.coordination.k8s.io "handloop"`.
+        """
         verb, resource, _, subresource, name = self.permission
         shown = resource.group_resource + (f"/{subresource}" if subresource else "")
         return f'{verb} {shown} "{name}"' if name else f"{verb} {shown}"
 
     @property
     def scope(self) -> str:
-        """`in namespace "demo"` or `at cluster scope`."""
+        """Where the permission applies: `in namespace "demo"` or `at cluster scope`."""
         namespace = self.permission.namespace
         return f'in namespace "{namespace}"' if namespace else "at cluster scope"
 

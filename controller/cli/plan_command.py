@@ -33,8 +33,10 @@ def run_plan(
     """
     Print the plan on out, and the problems found by the checks on err.
 
-    Returns: the plan's exit code; see exit_code. If the checks fail, it is theirs, which is 3 or more. If a
-    permission is missing, only the objects whose reconciles need it fail.
+    If a permission is missing, only the objects whose reconciles need it fail. If another check fails, no
+    plan is made.
+
+    Returns: the exit code of the plan (see exit_code), or of the checks if no plan is made.
     """
     try:
         config = load_config(

@@ -18,7 +18,7 @@ from handloop.controller.runtime.planning.planner import NOT_RUN, Plan, Unshown
 
 FAILED: Final = "failed"
 _KNOWN: Final = (MORE, PAUSED, NOT_RUN)
-"""Reasons for which no write of a name's first reconcile is missing from the plan."""
+"""If Unshown.what is one of these, the plan contains all writes of the name's first reconcile."""
 _LONGEST: Final = 120
 
 
@@ -83,7 +83,8 @@ def summary(writes: Iterable[PlannedWrite], owned: dict[str, int], unshown: Iter
     """
     Return a plan's result in one sentence.
 
-    Args: owned counts all objects, by kind, of the kinds that have pods.
+    Args: owned maps each kind with a pod template to the number of its objects that belong to a reconciled
+    object.
     """
     restarts: dict[str, Counter[str]] = {}
     others: dict[str, dict[str, set[tuple[str, ...]]]] = {}

@@ -54,7 +54,7 @@ T = TypeVar("T")
 TRIES: Final = 3
 PAUSE_SECONDS: Final = 2.0
 REQUEST_SECONDS: Final = 5.0
-"""The deadline of each request in the checks. It also limits how long a stop waits."""
+"""The deadline of each request in the checks. A stop waits no longer than this for the current requests."""
 AT_ONCE: Final = 4
 """The number of parallel requests. The informers use the same connections afterwards."""
 _SERVER_FAILED: Final = 500
@@ -72,7 +72,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """The result of all checks: the problems, most serious first, and the facts for the start's banner."""
+    """The result of all checks: the problems, the findings, and the facts for the startup banner."""
 
     problems: tuple[Problem, ...] = ()
     findings: tuple[Finding, ...] = ()
@@ -102,7 +102,7 @@ def _go_on_unless(stop: threading.Event) -> None:
 
 
 def _unless_stopped(stop: threading.Event, question: Callable[[], T]) -> T:
-    """Call the function and return its result. Raises: _StoppedError if a stop was requested before."""
+    """Call the function and return its result. Raises: _StoppedError if a stop has already been requested."""
     _go_on_unless(stop)
     return question()
 
@@ -194,7 +194,7 @@ class Preflight:
         """
         Return the server's version, and a problem if the server did not answer.
 
-        A refusal is also an answer.
+        A response that refuses the request also counts as an answer.
         """
         problem: Problem | None = None
         began_at = self._clock.now()
@@ -204,7 +204,7 @@ class Preflight:
             try:
                 return str(self._client.version()), None
             except ClientError as error:
-                tried = f"tried {attempt + 1} times, {format_duration(round(self._clock.now() - began_at))}"
+                tried = f"tried {attempt + 1} times in {format_duration(round(self._clock.now() - began_at))}"
                 problem = self._problem(error, f" ({tried})" if attempt else "")
                 if problem.exit_code == EXIT_CONFIG:
                     break
@@ -270,7 +270,11 @@ class Preflight:
         )
 
     def _fits(self, kinds: Mapping[Resource, list[Problem]], stop: threading.Event) -> list[Any]:
-        """Return a Fit for each kind that the server has. If a start only warns, FitWatch does this later."""
+        """
+        Return a Fit for each kind that the server has.
+
+        In a start that continues after failed checks, return [], because FitWatch makes this check later.
+        """
         if self._options.command != "doctor" and self._options.preflight != "exit":
             return []
         from handloop.controller.cli.fit_check import looked_at  # noqa: PLC0415 - not for every start
@@ -281,7 +285,7 @@ class Preflight:
 
     def _unchecked(self) -> Iterator[Finding]:
         if labels := self._options.namespace_labels:
-            subject = f"in the namespaces with {labels}: not checked here"
+            subject = f"not checked in the namespaces with the label {labels}"
             yield Finding(check="permissions", subject=subject, ok=True)
 
     def _stored_in_older(self, kinds: Iterable[type[Kind]]) -> Iterator[Finding]:
@@ -290,13 +294,16 @@ class Preflight:
             stored = self._client.discovery().stored_versions(kind.resource) if kind.previous else ()
             if older := [version for version in stored if version != kind.resource.version]:
                 how = f"{self._operator.command} migrate-storage"
-                subject = f"{kind.resource.group_resource}: some may be stored as {', '.join(older)}; {how}"
+                subject = (
+                    f"{kind.resource.group_resource}: some objects may be stored as {', '.join(older)}; {how}"
+                )
                 yield Finding(check="storage", subject=subject, ok=True)
 
     def _converted(self, kinds: Iterable[type[Kind]]) -> Iterator[tuple[str, Any]]:
         """
-        Yield (definition's name, Conversion). A start skips this, because no replica may be able to convert
-        yet.
+        Yield (definition's name, Conversion).
+
+        A start skips this check, because at that time there may be no replica yet that can convert.
         """
         if self._options.command != "doctor":
             return

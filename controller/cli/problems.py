@@ -1,5 +1,5 @@
 """
-Messages for common problems: what happened, the one fact behind it, and what to type next.
+Messages for common problems: what happened, the cause, and what to type next.
 
 Every problem has a code (E01 to E22), an exit code and a section in errors.md, which `handloop errors`
 prints. E01 to E06 are in connection_problems.py, E09 in permissions.py, E11 and E12 in standby.py, E15 in
@@ -37,13 +37,13 @@ _MOST_CAUSES: Final = 10
 _FEATURES: Final = (
     ((1, 32), "streamed lists (it lists in pages)"),
     ((1, 29), "stable CEL rules in CRDs (invalid objects may be stored)"),
-    ((1, 28), "the server's name for us (the banner shows the kubeconfig's user)"),
+    ((1, 28), "the user name that the server reports (the banner shows the kubeconfig's user)"),
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """One thing that is wrong, ready to print."""
+    """A problem with its causes and fixes. str() formats it for a terminal."""
 
     code: str
     exit_code: int
@@ -73,10 +73,10 @@ class Problem:
 
 def install_fixes(group_resource: str, version: str, stored: Sequence[str], crd_command: str) -> list[str]:
     """
-    Return the steps to install the CRD that crd_command prints, which has only this version.
+    Return the steps that install the CRD that crd_command prints.
 
-    Args: stored are the versions in which objects may be stored now. The server refuses a CRD that lacks one
-    of them.
+    Args: version is the only version in this CRD. stored are the versions in which objects may be stored now;
+    the server refuses a CRD that lacks one of them.
     """
     install = f"{crd_command} | kubectl apply -f -"
     others = [one for one in stored if one != version]
@@ -110,8 +110,8 @@ def missing_resource(
     """
     Return the problem E07 (the CRD is not installed) or E08 (it serves other versions).
 
-    Args: crd_command prints our CRD. nearest is a similar resource that the server has, or "". stored is as
-    in install_fixes, or () if unknown.
+    Args: crd_command prints our CRD. nearest is a similar resource that the server has, or "". stored are the
+    versions in which objects may be stored, or () if they are unknown.
     """
     install = f"{crd_command} | kubectl apply -f -"
     if served:
@@ -137,7 +137,7 @@ def missing_foreign(
     resource: str, kind: str, plural: str, versions: tuple[str, ...] = (), nearest: str = ""
 ) -> Problem:
     """
-    Return the problem E07: another program's definition is not installed, or differs from our type in names.
+    Return the problem E07: another program's definition is not installed, or has other names than our type.
 
     Args: resource is `plural.group/version`. plural is the server's plural for that kind, and nearest is a
     served resource with a similar name; both can be "".
@@ -146,7 +146,7 @@ def missing_foreign(
     fixes = ["install it   (the controller continues by itself when the kind appears)"]
     if plural:
         cause = f"the server calls {kind} {plural}"
-        fixes = [f'write plural="{plural}" where the program names the kind']
+        fixes = [f'set plural="{plural}" where the program declares the kind']
     elif versions:
         cause = f"its group serves {', '.join(versions)}"
         fixes = ["name a version that is served"]
@@ -165,14 +165,14 @@ def foreign_scope(resource: str, scope: str) -> Problem:
     """
     Return the problem E08: another program's kind and our type have different scopes.
 
-    Args: scope is the scope of the kind.
+    Args: scope is the scope on the server.
     """
     return Problem(
         code="E08",
         exit_code=EXIT_NO_CRD,
-        what=f"the server's {resource} has the scope {scope}, but the program's type has another",
+        what=f"the server's {resource} has the scope {scope}, but the program's type has another scope",
         causes=("a type without an explicit scope is Namespaced",),
-        fixes=(f'write scope="{scope}" where the program names the kind',),
+        fixes=(f'set scope="{scope}" where the program declares the kind',),
     )
 
 
@@ -204,18 +204,21 @@ def no_status_subresource(group_resource: str, fixes: Sequence[str]) -> Problem:
 _LISTENERS: Final = {
     "metrics": ("--metrics-bind-address={host}:9090", "--metrics-bind-address=0 to turn it off"),
     "health": ("--health-probe-bind-address={host}:9091", "--health-probe-bind-address=0 to turn it off"),
-    "conversion": ("--webhook-bind-address={host}:9444", "and --webhook-url or the Service to match"),
+    "conversion": (
+        "--webhook-bind-address={host}:9444",
+        "with the same port in --webhook-url or the Service",
+    ),
     "the live page": ("--debug-listen={host}:9092", "--debug-listen=0 to turn it off"),
     "the sandbox": ("--sandbox-port=7443", "--sandbox-port=0 for a free one"),
 }
 _WITHOUT_CERTIFICATE: Final = {
     "metrics": "--metrics-cert-dir with tls.crt and tls.key, or --metrics-auth=false for plain HTTP",
-    "conversion": "--webhook-cert-dir with tls.crt and tls.key, or remove it for generated certificates",
+    "conversion": "--webhook-cert-dir with tls.crt and tls.key, or remove this flag to generate certificates",
 }
 
 
 def port_in_use(error: ListenError) -> Problem:
-    """Return the problem E10: another process uses the port, or this one may not listen on the address."""
+    """Return the problem E10: another process uses the port, or this process cannot listen there."""
     if isinstance(error, NoCertificateError):
         return Problem(
             code="E10",
@@ -241,9 +244,9 @@ def port_in_use(error: ListenError) -> Problem:
 
 def stop_took_too_long(left: BaseException, shutdown_timeout: float) -> Problem:
     """
-    Return the problem E16: work was still running at the end of the time allowed for the stop.
+    Return the problem E16: work was still running when the shutdown timeout expired.
 
-    Args: left names the work.
+    Args: left is an error whose message names this work.
     """
     now = format_duration(shutdown_timeout)
     return Problem(
@@ -257,8 +260,9 @@ def stop_took_too_long(left: BaseException, shutdown_timeout: float) -> Problem:
 
 def cannot_share(error: BaseException) -> Problem:
     """
-    Return the problem E17: replicas cannot share the work as requested. Args: error has the reason and the
-    fix.
+    Return the problem E17: replicas cannot share the work as requested.
+
+    Args: the error's message contains the reason and the fix.
     """
     return Problem(code="E17", exit_code=EXIT_CONFIG, what=f"the work is not shared: {error}")
 
@@ -285,7 +289,7 @@ def misfit(resource: str, differs: Sequence[str], fixes: Iterable[str]) -> Probl
     """
     Return the problem E20: a kind's definition on the server does not fit the program's type.
 
-    Args: differs describes the differences.
+    Args: differs has one text for each difference.
     """
     more = [f"and {len(differs) - _MOST_CAUSES} more differences"] if len(differs) > _MOST_CAUSES else []
     return Problem(
@@ -319,9 +323,9 @@ def version_skew(server_version: str) -> Problem | None:
         severity="warning",
         what=f"server {server_version} is {age} than the tested range {_TESTED}",
         causes=(
-            f"the program goes on without {'; '.join(lost)}"
+            f"the program continues without {'; '.join(lost)}"
             if lost
-            else "the program goes on; no missing feature is known",
+            else "the program continues; no missing feature is known",
         ),
         fixes=("kubectl version   (the server's version)",),
     )

@@ -25,7 +25,10 @@ from handloop.controller.cli.replicas import replicas_of
 from handloop.seams.clock import Clock
 
 DRAIN_SECONDS: Final = 8.0
-"""The time that a process needs after --shutdown-timeout to end its leases, caches, Events and servers."""
+"""
+After --shutdown-timeout, a process needs this time to release its leases, send its Events, and stop its
+caches and servers.
+"""
 _FORBIDDEN: Final = 403
 _NOT_FOUND: Final = 404
 _LEASES: Final = "apis/coordination.k8s.io/v1"
@@ -36,7 +39,7 @@ class Line:
     """
     The result of one check.
 
-    Args: fix is what to do if the check failed. unknown is the reason if the result is unknown, or "".
+    Args: fix is what to do if the check failed. unknown says why a result is unknown; otherwise it is "".
     """
 
     what: str
@@ -77,7 +80,7 @@ class Deployed:
 
     @cached_property
     def security(self) -> Mapping[str, Any]:
-        """The merged security contexts of the pod and the container; the container's fields win."""
+        """The merged security contexts of pod and container; the container's fields take precedence."""
         return {**(self.pod.get("securityContext") or {}), **(self.container.get("securityContext") or {})}
 
     @property
@@ -109,14 +112,22 @@ class Deployed:
         return [one for one in found if _selects(one["spec"].get(field) or {}, labels)]
 
     def _items(self, group: str, plural: str, namespace: str = "") -> list[Any]:
-        """Return the objects in the given namespace, by default the Deployment's. Raises: APIError."""
+        """
+        Return the objects in the given namespace, by default the Deployment's.
+
+        Raises: APIError if the server refuses the request.
+        """
         path = f"/{group}/namespaces/{quote(namespace or self.namespace, safe='')}/{plural}"
         items: list[Any] = json.loads(self._client.get_raw(path))["items"]
         return items
 
 
 def production_lines(client: Client, options: Options, clock: Clock) -> list[Line]:
-    """Check the operator's Deployment. If it does not exist, return one failed line. Raises: ClientError."""
+    """
+    Check the operator's Deployment. If it does not exist, return one failed line.
+
+    Raises: ClientError if the Deployment cannot be read.
+    """
     place = options.leader_elect_resource_namespace or f"{options.operator.name}-system"
     found = _deployment(client, place, options.operator.name)
     if found is None:
@@ -137,7 +148,7 @@ def production_problem(lines: Sequence[Line]) -> Problem | None:
     return Problem(
         code="E22",
         exit_code=EXIT_FATAL,
-        what=f"{len(failed)} of {len(lines)} checks for production fail",
+        what=f"{len(failed)} of {len(lines)} production checks failed",
         causes=tuple(f"failed check: {line.what}" for line in failed),
         fixes=tuple(line.fix for line in failed if line.fix),
     )
@@ -281,7 +292,7 @@ _CHECKS: Final[Sequence[tuple[str, Callable[[Deployed], object], str]]] = (
         lambda one: one.pod.get("serviceAccountName", "default") != "default",
         "serviceAccountName: that of the roles",
     ),
-    ("a fixed image tag or digest", _image_is_fixed, "a tag of one release, or a digest"),
+    ("a fixed image tag or digest", _image_is_fixed, "use the tag of one release, or a digest"),
     (
         "enough time to shut down",
         _stops_in_time,

@@ -58,8 +58,9 @@ class Program:
         """
         Set up the chosen controllers. No requests are sent before run.
 
-        Args: manager_options are further options for Manager. certificates are the registry's metrics for
-        certificates, or None if it has none. on_terminal makes progress lines more frequent.
+        Args: manager_options are further options for Manager. certificates are the metrics for
+        certificates in the registry, or None without such metrics. on_terminal makes progress lines more
+        frequent.
         """
         self._client = client
         self._stop = stop
@@ -113,7 +114,7 @@ class Program:
             hint.join(_HINT_SECONDS)
 
     def _say_nothing_to_do(self) -> None:
-        """Report E15 once if the caches are filled, but contain no object of our kinds."""
+        """When the caches are filled, report E15 if they contain no object of our kinds."""
         while not self._seams.clock.sleep(NOTHING_TO_DO_SECONDS, self._stop):
             known = [(setup, mine) for setup, mine in self._mirrored if all(one.has_synced() for one in mine)]
             if self._mirrored and not known:
@@ -148,7 +149,11 @@ class Program:
 
 
 def informer_options(options: Options, *, on_terminal: bool = False) -> InformerOptions:
-    """Return the operator's InformerOptions with the changes from the command line. Args: see Program."""
+    """
+    Return the operator's InformerOptions with the changes from the command line.
+
+    Args: on_terminal makes progress lines more frequent.
+    """
     operator = options.operator
     return replace(
         operator.informer_options() or DEFAULT_OPTIONS,
@@ -211,8 +216,8 @@ def nothing_to_do(
     Return the problem E15: the program runs, but has no object to work on.
 
     Args: idle are the controllers without an object. namespaces are the watched ones, or () for all.
-    elsewhere is the number of objects in other namespaces, or None if unknown. labels are those that select
-    the watched namespaces, or "".
+    elsewhere is the number of objects in other namespaces, or None if unknown. labels is the label selector
+    for the watched namespaces, or "".
     """
     kinds = [kind.resource for setup in idle for kind in setup.kinds]
     in_namespaces = any(resource.namespaced for resource in kinds)

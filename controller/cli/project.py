@@ -2,7 +2,7 @@
 An operator's project, which `handloop init` and `handloop create` build from templates/.
 
 Templates are plain files with `%{name}` placeholders in their content. Their paths contain PACKAGE, MODULE,
-and DOT for a leading dot, because tools would take a dotfile here for their own configuration.
+and DOT. DOT stands for a leading dot, because tools would read a dotfile here as their configuration.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ _LABEL: Final = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
 # The limit is due to the name of the lease's role, which also contains a namespace of up to 63 characters.
 _NAME: Final = r"[a-z]([-a-z0-9]{0,40}[a-z0-9])?"
 _DOMAIN: Final = rf"(?=.{{,128}}$){_LABEL}(\.{_LABEL})+"
-"""The domain ends a CRD's name, whose length is limited: a plural, a group and the domain."""
+"""The domain's length is limited, because a CRD's name consists of a plural, a group and the domain."""
 _VERSION: Final = r"v[1-9][0-9]*((alpha|beta)[1-9][0-9]*)?"
 _KIND: Final = r"[A-Z][A-Za-z0-9]{0,58}"
-"""The kind is short enough that its list kind, with the suffix List, is still a valid label."""
+"""A kind's length is limited, so that the kind with the suffix List is still a valid label."""
 _GROUP_VERSION_KIND: Final = rf"({_LABEL}(\.{_LABEL})*/)?{_VERSION}/[A-Za-z][A-Za-z0-9]*"
 _OF_KUBERNETES: Final = ("k8s.io", "kubernetes.io")
 _IMPORTED: Final = frozenset(
@@ -109,7 +109,7 @@ class Project:
 
     Invariant: only new files are written, with two exceptions: add_api and add_controller add lines to
     controllers.py, and add_version changes types.py. Each method yields a line of text for each file that it
-    wrote, or that it kept because its content differs.
+    wrote, and for each existing file that it kept because its content differs.
     """
 
     folder: Path
@@ -169,8 +169,9 @@ class Project:
 
     def write(self) -> Iterator[str]:
         """
-        Write the files that every operator has. Raises: OSError; NotInstalledError if a test package is
-        missing.
+        Write the files that every operator has.
+
+        Raises: OSError if a file cannot be written; NotInstalledError if a test package is missing.
         """
         own = own_wheel()
         wheels = {"": own, **neighbour_wheels()}
@@ -187,7 +188,7 @@ class Project:
         Write the files that every operator has, except for the wheels.
 
         Args: wheels maps the extras of the neighbouring packages to their wheels; handloop's own has the key
-        "". Raises: OSError.
+        "". Raises: OSError if a file cannot be written.
         """
         own = wheels.get("", "")
         neighbours = {extra: name for extra, name in wheels.items() if extra}
@@ -198,7 +199,7 @@ class Project:
             yield from _write(self.folder / "manifests" / place, text.encode())
 
     def _other_build(self, wheels: Mapping[str, bytes]) -> str:
-        """Return the names of the handloop wheels in the project's requirements that another build made."""
+        """Return the handloop wheels in the project's requirements that come from another build."""
         files = sorted(self.folder.glob("requirements*.in"))
         text = "".join(path.read_text(encoding="utf-8") for path in files)
         named = dict.fromkeys(re.findall(r"^\./wheels/(handloop[-_][^\[\s]*\.whl)", text, re.MULTILINE))
@@ -210,7 +211,8 @@ class Project:
         """
         Add a kind: types, reconciler, test, sample, and the lines that register its controller.
 
-        Raises: ProjectError for bad names, or if the kind exists in another group or version; OSError.
+        Raises: ProjectError for bad names, or if the kind exists in another group or version; OSError if a
+        file cannot be written.
         """
         _check("a group", group, _LABEL, "web")
         _check("a version", version, _VERSION, "v1, or v1alpha1")
@@ -226,7 +228,7 @@ class Project:
         """
         Add a controller for a built-in kind: reconciler, test, sample, and the lines that register it.
 
-        Raises: ProjectError for a kind without a sample in templates/; OSError.
+        Raises: ProjectError for a kind without a sample in templates/; OSError if a file cannot be written.
         """
         text = (TEMPLATES / "objects.yaml").read_text(encoding="utf-8")
         known = {(each["apiVersion"], each["kind"]): each for each in from_yaml(text)}
@@ -249,9 +251,10 @@ class Project:
         """
         Give one of the project's kinds a new version, and move the current class to a separate module.
 
-        Args: functions: also write the two functions that convert between the versions, and a test for them.
+        Args: functions=True also writes the two functions that convert between the versions, and a test for
+        them.
         Raises: ProjectError for an unknown kind, a version that the kind already has, or a class statement
-        that does not look as expected; OSError.
+        that does not look as expected; OSError if a file cannot be written.
         """
         _check("a kind", kind, _KIND, "Site")
         _check("a version", version, _VERSION, "v1, or v1alpha1")
@@ -291,7 +294,11 @@ class Project:
             yield from _write(self.folder / "tests" / f"test_{module}_versions.py", test.encode())
 
     def _joined(self, text: str, added: str, kind: str, module: str, old: str) -> str:
-        """Return the text of types.py with the two functions added to the class. Args: added is an import."""
+        """
+        Return the text of types.py with the two functions added to the class.
+
+        Args: added is the line that imports the class of the old version.
+        """
         begin = text.index("\n", text.index(f"class {kind}(Kind, "))
         end = re.search(r"^\S", text[begin:], re.MULTILINE)
         at = len(text) if end is None else begin + end.start()
@@ -313,16 +320,20 @@ class Project:
         return re.sub(line, _with_same_fields, text, count=1, flags=re.MULTILINE)
 
     def add_view(self, kind: str, text: str) -> Iterator[str]:
-        """Add a module with a view of another program's kind, e.g. views/certificate.py. Raises: OSError."""
+        """
+        Add a module with a view of another program's kind, e.g. views/certificate.py.
+
+        Raises: OSError if a file cannot be written.
+        """
         folder = self.folder / self.package / "views"
         yield from _write(folder / "__init__.py", b'"""Views of other programs\' kinds."""\n')
         yield from _write(folder / f"{module_of(kind).replace('-', '_')}.py", text.encode())
 
     def _unknown(self, api_version: str, kind: str, known: Sequence[str]) -> ProjectError:
         """
-        Return the error for a kind that can get no controller.
+        Return the error for a kind for which no controller can be created.
 
-        Args: known are the kinds that can get one.
+        Args: known are the kinds for which a controller can be created.
         """
         group, _, version = api_version.rpartition("/")
         named = "/".join(filter(None, (api_version, kind)))
@@ -339,15 +350,12 @@ class Project:
         made, by_hand = f"`handloop create controller --for {known[0]}`", "docs/how-to/foreign-kinds.md"
         module = _module_of_types(api_version)
         if not is_others and find_spec(module) and hasattr(import_module(module), kind):
-            fix = f"start from what {made} writes, with {kind} from {module} and your own sample: {by_hand}"
+            fix = f"run {made}, then use {kind} from {module} and your own sample instead: {by_hand}"
             return ProjectError(f"{text}: handloop has its type, but no sample", fix)
         views = f'a class with group="{group}", version="{version}", partial=True and the fields you read'
         if is_others:
-            views = f"what `handloop create view --for PLURAL.{group}` writes"
-        fix = (
-            f"start from what {made} writes, "
-            f'with Unstructured.of("{api_version}", "{kind}"), or {views}: {by_hand}'
-        )
+            views = f"the class that `handloop create view --for PLURAL.{group}` writes"
+        fix = f'run {made}, then use Unstructured.of("{api_version}", "{kind}") or {views} instead: {by_hand}'
         why = "another program defines it" if is_others else "handloop has no type for it"
         return ProjectError(f"{text}: {why}", fix)
 
@@ -369,7 +377,7 @@ class Project:
     def _check_unlike(self, module: str, kind: str, names: str) -> None:
         types = self.folder / self.package / module / "types.py"
         if types.exists() and f"class {kind}(Kind, {names}" not in types.read_text(encoding="utf-8"):
-            raise ProjectError(f"{types} exists, but has no {kind} with {names}", "choose another kind")
+            raise ProjectError(f"{types} exists, but has no class {kind} with {names}", "choose another kind")
 
     def _fill(self, templates: str, names: Mapping[str, str]) -> Iterator[str]:
         """Write the files for a folder's templates, with the names filled in."""
@@ -391,7 +399,10 @@ class Project:
             return
         marks = [line for line in lines if line in (IMPORT_MARK, SET_UP_MARK)]
         if marks != [IMPORT_MARK, SET_UP_MARK]:
-            yield f"kept: {path}, which lacks a mark; add these yourself: {added}, and {module} to SET_UPS"
+            yield (
+                f"kept: {path}, because a `# handloop:` line is missing; "
+                f"add these yourself: {added}, and {module} to SET_UPS"
+            )
             return
         at = lines.index(IMPORT_MARK) + 1
         while lines[at].startswith("from ") and lines[at] < added:
@@ -404,9 +415,9 @@ class Project:
 
 def _with_same_fields(line: re.Match[str]) -> str:
     """
-    Return types.py's import from handloop, extended by same_fields.
+    Return the import from handloop in types.py, with same_fields added.
 
-    The import can have a line for each name.
+    The import is on one line, or has a line for each name.
     """
     names = line[2].rstrip().rstrip(",")
     return (
@@ -426,7 +437,7 @@ def _imported(text: str, added: str, package: str) -> str:
 
 def _without_functions(text: str, kind: str) -> str:
     """
-    Return the text of types.py with a class that is not linked to the previous version.
+    Return the text of types.py without a class's conversion functions and kept_fields.
 
     Raises: SyntaxError if the text is not valid Python.
     """

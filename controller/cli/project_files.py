@@ -32,7 +32,7 @@ DEFAULT_CONTAINER: Final = "kubectl.kubernetes.io/default-container"
 
 
 class ProjectTable(msgspec.Struct, frozen=True, kw_only=True):
-    """The fields from the table [project] that bundle and chart copy."""
+    """The fields of the [project] table that bundle and chart copy."""
 
     version: str = ""
     description: str = ""
@@ -59,10 +59,11 @@ class _Document(msgspec.Struct, frozen=True):
 
 def project_table(operator: Operator, words: str) -> ProjectTable:
     """
-    Return the table [project] in the working directory, or an empty one if there is no pyproject.toml.
+    Return the [project] table of the working directory, or an empty one if there is no pyproject.toml.
 
-    Args: words are the command line, which the error's fix repeats.
-    Raises: UsageError in another operator's project; OSError, UnicodeDecodeError, tomllib.TOMLDecodeError.
+    Args: words are the command and its arguments, for the error's fix.
+    Raises: UsageError in another operator's project; OSError or UnicodeDecodeError if the file cannot be
+    read; tomllib.TOMLDecodeError if it is not TOML.
     """
     path = Path("pyproject.toml")
     text = path.read_text(encoding="utf-8") if path.exists() else ""
@@ -78,17 +79,21 @@ def project_table(operator: Operator, words: str) -> ProjectTable:
 
 
 def fitting(path: Path, document: object, kind: type[T]) -> T:
-    """Convert a document to an object of its kind. Raises: UsageError with the name of the wrong field."""
+    """Convert a document to a type. Raises: UsageError that names the field if a field is not valid."""
     try:
         return converted(document, kind, decode_hook)
     except msgspec.ValidationError as error:
         raise UsageError(
-            f"{path} does not fit: {error}", fix="correct it; the message names the field"
+            f"{path} is not valid: {error}", fix="correct the field that the message names"
         ) from None
 
 
 def read_documents(path: Path) -> list[dict[str, Any]]:
-    """Return the manifests in a file. Raises: OSError, UnicodeDecodeError, yaml.YAMLError."""
+    """
+    Return the manifests in a file.
+
+    Raises: OSError or UnicodeDecodeError if the file cannot be read; yaml.YAMLError if it is not YAML.
+    """
     text = path.read_text(encoding="utf-8")
     return [found for found in from_yaml(text) if isinstance(found, dict)]
 
@@ -102,10 +107,10 @@ def read_deployment(path: Path) -> dict[str, Any]:
     """
     found = [document for document in read_documents(path) if document.get("kind") == "Deployment"]
     if len(found) != 1:
-        raise UsageError(f"{path} has {len(found)} Deployments", fix="--deployment with a file that has one")
+        raise UsageError(f"{path} has {len(found)} Deployments", fix="set --deployment to a file with one")
     deployment = fitting(path, found[0], Deployment)
     if not deployment.metadata.name:
-        raise UsageError(f"{path} has a Deployment without a name", fix="give it metadata.name")
+        raise UsageError(f"{path} has a Deployment without a name", fix="set its metadata.name")
     pod = deployment.spec.template
     containers = pod.spec.containers
     named = [one for one in containers[:1] if pod.metadata.annotations.get(DEFAULT_CONTAINER) == one.name]
@@ -119,9 +124,10 @@ def read_deployment(path: Path) -> dict[str, Any]:
 
 def container_options(operator: Operator, container: Mapping[str, Any]) -> Options:
     """
-    Return the options that the program would have in a container, in any namespace.
+    Return the options with which the program would run in a container.
 
-    Raises: UsageError for arguments that the program would refuse.
+    The namespace is still unknown, so SOMEWHERE is used. Raises: UsageError for arguments that the program
+    would refuse.
     """
     variables = {entry["name"]: entry["value"] for entry in container.get("env") or () if "value" in entry}
     variables["POD_NAMESPACE"] = SOMEWHERE
@@ -143,7 +149,7 @@ def write_made(folder: Path, files: Mapping[str, str], outdated: Iterable[Path])
     """
     Delete outdated files, write the given ones below a folder, and print a line for each.
 
-    Raises: OSError.
+    Raises: OSError if a file cannot be written or deleted.
     """
     for path in outdated:
         path.unlink()
@@ -159,7 +165,7 @@ def exit_code_of(write: Callable[[], None], usage: str) -> int:
     """
     Call write, and return the exit code.
 
-    An error is printed as a message, with usage as the default fix.
+    An error is printed as a message. usage is the fix for a UsageError that has none.
     """
     try:
         write()

@@ -219,7 +219,7 @@ def test_a_file_that_does_not_fit_is_named_with_its_field(
     Path(file).write_text(text, encoding="utf-8")
     ended = bundle()
     assert (ended.code, Path("made").exists()) == (EXIT_USAGE, False)
-    assert ended.err.startswith(f"error: {file} does not fit: ")
+    assert ended.err.startswith(f"error: {file} is not valid: ")
     assert message in ended.err
 
 

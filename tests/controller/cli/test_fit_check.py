@@ -102,7 +102,7 @@ def test_a_newer_definition_fits(sandbox: Sandbox) -> None:
     install(sandbox, Foo, rename)
     problem = look(client_of(sandbox))[0].problem(PROGRAM)
     assert problem is not None
-    assert problem.fixes[1] == "or run the program's newer release: the definition also has spec.name"
+    assert problem.fixes[1] == "or run a newer program release: the definition also has spec.name"
 
 
 def test_kinds_of_others_are_held_against_their_views(sandbox: Sandbox) -> None:
@@ -147,7 +147,7 @@ def test_what_is_published_late_is_looked_at_again(sandbox: Sandbox) -> None:
         (answer(404), "the server does not (yet) publish OpenAPI v3 for it"),
         (
             answer(403, b'{"kind":"Status","code":403,"message":"no"}'),
-            "the server answers 403 for its OpenAPI v3: no",
+            "the server answered 403 to the request for OpenAPI v3: no",
         ),
         (answer(200, b"<html>"), "not OpenAPI v3"),
         (answer(200, b'{"components":{"schemas":{"x.Foo":1}}}'), "not a schema"),

@@ -158,8 +158,8 @@ def test_the_sandbox_listens_on_free_loopback_ports_by_default() -> None:
         (["--wokers", "3"], "unknown flag --wokers; did you mean --workers?"),
         (["-wokers=3"], "unknown flag -wokers; did you mean --workers?"),
         (["--zzzzzz"], "unknown flag --zzzzzz"),
-        (["-n", "a", "doctor"], "the command comes before its flags: doctor"),
-        (["-n", "a", "why", "b/c"], "the command comes before its flags: why"),
+        (["-n", "a", "doctor"], "put the command before its flags: doctor"),
+        (["-n", "a", "why", "b/c"], "put the command before its flags: why"),
         (["snadbox"], 'unknown command "snadbox"; did you mean sandbox?'),
         (
             ["zzzz"],

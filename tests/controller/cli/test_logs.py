@@ -199,11 +199,11 @@ def test_many_objects_with_one_trouble_are_ten_lines_and_a_count() -> None:
         return [line for line in every if line is not None]
 
     first = lines('deployments "{}" is forbidden')
-    assert [line.get("others") for line in first] == [None] * 9 + ["counted for a minute, without lines"]
+    assert [line.get("others") for line in first] == [None] * 9 + ["counted for a minute, but not logged"]
     assert len(lines("another error")) == 10
     clock.advance(60)
     again = lines('deployments "{}" is forbidden')
-    assert [line.get("others") for line in again[:2]] == ["490 without a line in 60 s", None]
+    assert [line.get("others") for line in again[:2]] == ["490 not logged in 60 s", None]
     assert len(again) == 10
 
 

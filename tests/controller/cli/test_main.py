@@ -61,7 +61,7 @@ def test_a_name_that_nothing_takes_is_refused(name: str, capsys: pytest.CaptureF
     assert ended.value.code == 1
     assert (
         capsys.readouterr().err
-        == f'error: "{name}" is not a valid name for an operator: a name such as my-operator is\n'
+        == f'error: "{name}" is not a valid name for an operator: use a name such as my-operator\n'
     )
 
 

@@ -239,7 +239,7 @@ def test_e04_nothing_listens(tmp_path: Path, closed_port: int) -> None:
     server = f"http://127.0.0.1:{closed_port}"
     assert checked(kubeconfig(tmp_path / "k", server)).ends(
         4,
-        f"error: cannot reach {server}: connection refused (tried 3 times, 4s)",
+        f"error: cannot reach {server}: connection refused (tried 3 times in 4s)",
         "cause: nothing listens there",
         "fix: kubectl cluster-info",
         "fix: in a container 127.0.0.1 is the container itself",

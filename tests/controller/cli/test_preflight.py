@@ -231,7 +231,7 @@ def test_what_may_be_stored_in_an_older_version_is_told(
     assert put(transport, f"{path}/status", definition).status == 200
     report = check(sandbox)
     (told_now,) = [each.subject for each in report.findings if each.check == "storage"]
-    assert told_now.startswith("foos.samplecontroller.k8s.io: some may be stored as v1alpha0; ")
+    assert told_now.startswith("foos.samplecontroller.k8s.io: some objects may be stored as v1alpha0; ")
     assert told_now.endswith(" migrate-storage")
     assert report.problems == ()
 
@@ -281,7 +281,7 @@ def test_e04_tries_three_times_and_reports_it() -> None:
     client = Client(transport, seams=Seams(clock=clock))
     report = preflight(client, clock=clock).check(threading.Event())
     assert (only(report).code, report.exit_code, clock.slept) == ("E04", 4, [2.0, 2.0])
-    assert only(report).what == f"cannot reach {HOST}: connection refused (tried 3 times, 7s)"
+    assert only(report).what == f"cannot reach {HOST}: connection refused (tried 3 times in 7s)"
     assert report.summary == "✗ reachable (E04)"
 
 
@@ -356,7 +356,7 @@ def test_e04_something_else_listens_there() -> None:
     assert only(report).what == f"{HOST} does not answer like a Kubernetes API server"
     assert report.exit_code == 4
     report, slept, _ = scripted(*[answer(200, b"<html>hello</html>")] * 3)
-    assert only(report).what == f"{HOST} does not answer like a Kubernetes API server (tried 3 times, 4s)"
+    assert only(report).what == f"{HOST} does not answer like a Kubernetes API server (tried 3 times in 4s)"
     assert slept == [2.0, 2.0]
 
 
@@ -364,7 +364,7 @@ def test_e04_a_server_in_trouble_is_asked_again() -> None:
     """500 passes: it is tried as often as a server that is not there."""
     broken = answer(500, b'{"kind":"Status","code":500,"reason":"InternalError","message":"etcd is gone"}')
     report, _, sent = scripted(*[broken] * 3)
-    assert (only(report).what, sent) == (f"{HOST} is not healthy (tried 3 times, 4s)", 3)
+    assert (only(report).what, sent) == (f"{HOST} is not well (tried 3 times in 4s)", 3)
     assert "etcd is gone" in only(report).causes[0]
 
 
@@ -459,7 +459,7 @@ def check_of_plain(sandbox: Sandbox, resource: Resource) -> Report:
             "E07",
             (
                 "has no resource postgresqlen.acid.zalan.do/v1: the server calls postgresql postgresqls: "
-                'write plural="postgresqls" where the program names the kind'
+                'set plural="postgresqls" where the program declares the kind'
             ),
         ),
         (
@@ -482,9 +482,9 @@ def check_of_plain(sandbox: Sandbox, resource: Resource) -> Report:
             Unstructured.of("acid.zalan.do/v1", "postgresql", scope="Cluster"),
             "E08",
             (
-                "postgresqls.acid.zalan.do/v1 has the scope Namespaced, but the program's type has another: "
-                "a type without an explicit scope is Namespaced: "
-                'write scope="Namespaced" where the program names the kind'
+                "postgresqls.acid.zalan.do/v1 has the scope Namespaced, but the program's type has another "
+                "scope: a type without an explicit scope is Namespaced: "
+                'set scope="Namespaced" where the program declares the kind'
             ),
         ),
     ],

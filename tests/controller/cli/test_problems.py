@@ -67,7 +67,7 @@ def test_an_old_server_is_named_with_what_is_lost() -> None:
     tested = f"{OLDEST[0]}.{OLDEST[1]}-{NEWEST[0]}.{NEWEST[1]}"
     assert problem.what == f"server v1.21.3 is older than the tested range {tested}"
     assert (problem.severity, problem.exit_code, problem.code) == ("warning", EXIT_OK, "E13")
-    assert problem.causes[0].startswith("the program goes on without streamed lists (it lists in pages)")
+    assert problem.causes[0].startswith("the program continues without streamed lists (it lists in pages)")
 
 
 @pytest.mark.parametrize("version", ["v1.99.0", "v2.0.0"])
@@ -76,7 +76,7 @@ def test_a_new_server_is_named(version: str) -> None:
     problem = version_skew(version)
     assert problem is not None
     assert "is newer than the tested range" in problem.what
-    assert problem.causes == ("the program goes on; no missing feature is known",)
+    assert problem.causes == ("the program continues; no missing feature is known",)
 
 
 def test_a_definition_of_another_release_has_ten_causes_at_most() -> None:

@@ -382,7 +382,7 @@ def test_names_are_checked_first(name: str, domain: str, said: str, tmp_path: Pa
         ("web", "v1", "page", '"page" is not a valid name for a kind'),
         ("web", "v1", "Class", "Class is a name that Python"),
         ("web", "v1", "ConfigMap", "ConfigMap is a name that Python or handloop uses"),
-        ("shop", "v1", "Site", 'has no Site with group="shop.example.com", version="v1"'),
+        ("shop", "v1", "Site", 'has no class Site with group="shop.example.com", version="v1"'),
     ],
 )
 def test_kinds_are_checked_first(group: str, version: str, kind: str, said: str, project: Project) -> None:
@@ -479,17 +479,17 @@ def test_a_kind_that_kubectl_takes_for_another_value_is_quoted(project: Project,
         (
             "policy/v1/PodDisruptionBudget",
             ": handloop has its type, but no sample",
-            "with PodDisruptionBudget from handloop.kinds.policy_v1 and your own sample: docs/how-to/",
+            "use PodDisruptionBudget from handloop.kinds.policy_v1 and your own sample instead: docs/how-to/",
         ),
         (
             "resource.k8s.io/v1/ResourceClaim",
             ": handloop has no type for it",
-            'with Unstructured.of("resource.k8s.io/v1", "ResourceClaim"), or a class with group=',
+            'use Unstructured.of("resource.k8s.io/v1", "ResourceClaim") or a class with group=',
         ),
         (
             "serving.knative.dev/v1/Service",
             ": another program defines it",
-            'with Unstructured.of("serving.knative.dev/v1", "Service"), or what `handloop create view',
+            'use Unstructured.of("serving.knative.dev/v1", "Service") or the class that `handloop create',
         ),
     ],
 )

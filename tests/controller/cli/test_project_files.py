@@ -34,7 +34,7 @@ def deployment(*containers: str, annotations: dict[str, str] | None = None) -> d
         ([deployment("a"), deployment("b")], "has 2 Deployments"),
         ([deployment("a", "b")], "has 2 containers, but does not say which one is the operator"),
         ([{**deployment("a"), "metadata": {}}], "has a Deployment without a name"),
-        ([{**deployment("a"), "spec": {"replicas": "two", "selector": {}}}], "does not fit: Expected `int"),
+        ([{**deployment("a"), "spec": {"replicas": "two", "selector": {}}}], "is not valid: Expected `int"),
     ],
 )
 def test_a_deployment_that_is_not_clear_is_refused(
