@@ -42,7 +42,7 @@ class Lifetime:
     """
     Runs a manager's parts until all of them have ended.
 
-    A request that waits, for the rate limit or because the server demanded a delay, would outlast a stop.
+    A request can wait longer than a stop may take, for the rate limit or because the server demands it. Hence
     _work_stop ends the requests of runnables that took too long or lost the lease; _caches_stop ends the
     lists.
     Fields, set before run: elector, the candidate in the election, or None; part, which acquires this
@@ -50,8 +50,8 @@ class Lifetime:
     State: stop, the event passed to run. Under _lock: _failures, in order; the first one is the reason why
     run ends. _guarded, the runnables that need leadership, is set by run before another thread reads it.
     _stop_rest is set when the runnables with ends_first have ended, or have used up their time.
-    Threads: `run` is called on main; each runnable has `run-<name>`; `lease`, or a thread named like the
-    part, keeps the Leases renewed.
+    Threads: `run` is called on main; each runnable runs on `run-<name>`; `lease`, or a thread named after the
+    part, renews the Leases.
     """
 
     def __init__(
@@ -83,7 +83,8 @@ class Lifetime:
         """
         Start everything, wait for stop, and end everything. Call this once. A failing runnable sets stop.
 
-        Raises and blocks like Manager.run.
+        Raises: the same errors as Manager.run.
+        Blocks: as long as Manager.run.
         """
         with self._lock:
             self.stop = stop
@@ -137,7 +138,11 @@ class Lifetime:
             log.warning("Left behind at the stop", what=left_behind)
 
     def _join_runnables(self, free: RunnableGroup, seconds: float, end: Deadline) -> list[str]:
-        """Wait for all runnables (0 = do not wait). Returns: those under the lease that are still running."""
+        """
+        Wait for all runnables; 0 means not to wait.
+
+        Returns: the names of the runnables that need leadership and have not ended.
+        """
         patience = min(seconds + _LEAST_SECONDS, end.remaining()) if seconds else 0.0
         deadline = Deadline(patience, clock=self._seams.clock)
         leading = self._guarded.join(deadline.remaining(), first=True)
@@ -154,7 +159,7 @@ class Lifetime:
         return leading
 
     def seconds_to_stop(self) -> float:
-        """Return how long a stop may take. After a lost lease, it ends before another leader may begin."""
+        """Return how long a stop may take. If the lease is lost, a stop ends before another process leads."""
         if self._lost_the_lease() and self.elector is not None:
             config = self.elector.config
             return (config.written_seconds - config.renew_deadline_seconds) / 2
@@ -202,7 +207,7 @@ class Lifetime:
     # leader election, and this process's part
 
     def lost(self, tell: Callable[[LeadershipLost], None] | None, lost: LeadershipLost) -> None:
-        """Cancel waiting writes, and report the loss. Runs on the elector's thread."""
+        """Cancel waiting writes, and report that the lease is lost. Threads: the elector's."""
         self._work_stop.set()
         if tell is not None:
             tell(lost)

@@ -80,7 +80,7 @@ log = get_logger("manager")
 T = TypeVar("T", bound=Kind)
 
 PATIENCE_SECONDS: Final = 2.0
-"""How long a controller's request waits for a busy server, which first requests a wait of one second."""
+"""How long a controller's request waits for a busy server in total. A busy server often asks for 1 s."""
 
 
 class Manager(Roster):
@@ -89,7 +89,7 @@ class Manager(Roster):
 
     Fields: client, which writes only while no other process can lead (with election) or work on the slot
     (with shards), because each write passes a WriteFence; elector, or None without election; replica, this
-    process's Share, which is a Replica with shards. Code that has to write at other times uses the client
+    process's Share; with shards, it is a Replica. Code that has to write at other times uses the client
     that was passed to the manager.
 
     Threads: main calls `run`; Lifetime starts threads; the health server calls the checks.
@@ -115,11 +115,11 @@ class Manager(Roster):
         such as "team=a". Selected namespaces can join and leave; when one leaves, its objects are not treated
         as deleted. A read of any other namespace raises NamespaceNotWatched. informer_options apply to every
         informer, and controller_options are every controller's defaults. registry must not belong to another
-        manager; None creates a new one, in the field registry. With shards, this process works on some slots
-        while other replicas work on the others; shards names the lease. leases is the client for the shards'
+        manager; if it is None, the manager creates one. With shards, this process works on some slots while
+        other replicas work on the others; shards names the lease. leases is the client for the shards'
         Leases; None uses the connections of client; see LeaseConnections.
-        Raises: ValueError for a registry with another manager's metrics, for a rate_limiter (which
-        controllers cannot share), and for shards with leader election or namespaces; TypeError if seams is
+        Raises: ValueError for a registry with another manager's metrics, for a rate_limiter, which
+        controllers cannot share, and for shards with leader election or namespaces; TypeError if seams is
         not a Seams; the same errors as Caches.
         """
         if not isinstance(seams, Seams):
@@ -139,7 +139,7 @@ class Manager(Roster):
         self.reconcile_metrics = ReconcileMetrics(registry)
         self.own_write_metrics = OwnWriteMetrics(registry)
         if shards is not None and (namespaces or leader_election is not None):
-            raise ValueError("shards need all namespaces and no leader election: all replicas work")
+            raise ValueError("shards need all namespaces and no leader election, because all replicas work")
         self.replica: Share = (
             Sole(self.seconds_to_write)
             if shards is None
@@ -217,11 +217,12 @@ class Manager(Roster):
         """
         Create a manager with its services: connections, pages and the lease. They are closed when run ends.
 
-        Args: if config is None, load_config() finds the kubeconfig, or the pod's account. name is the
+        Args: if config is None, load_config() finds the kubeconfig, or the pod's service account. name is the
         program's name, which is sent to the server. leader_election is a Lease, `namespace/name` (in a pod,
         the name is enough); "" means no election. metrics and health are addresses such as `:8080`, on which
         run serves `/metrics`, and `/healthz` and `/readyz`; None means not served. `served` returns the
-        actual addresses. Shards without a lease are named after the program. options are passed to Manager.
+        actual addresses. If shards names no lease, the lease has the program's name. options are passed to
+        Manager.
         Raises: ConfigError; ValueError for a lease without a namespace, or an invalid address; the same
         errors as Manager.
         """
@@ -272,14 +273,14 @@ class Manager(Roster):
         """
         Return the shared informers of a kind or a selection. They list and cache only these objects.
 
-        Before run, they are empty. Once run has begun, they are started and filled. If an informer was
+        Before run, they are empty. Once run has started, they are started and filled. If an informer was
         created before run, its first read waits until it is filled.
 
         Args: labels and fields are written as for the server: `app=web`, `metadata.name=settings`.
-        Raises: SelectorError for a selector that the server would refuse. Once run has begun,
+        Raises: SelectorError for a selector that the server would refuse. Once run has started,
         CacheSyncTimeoutError with the reason, and DeadlineExceededError if the manager stops first. In a
         reconcile, WaitError as soon as the list fails or the manager stops.
-        Blocks: once run has begun, until they are filled, for at most cache_sync_timeout_seconds.
+        Blocks: once run has started, until they are filled, for at most cache_sync_timeout_seconds.
         """
         informer = self._caches.informer_for(kind, selection_of(kind, labels=labels, fields=fields))
         self._first_reads.wait_for(informer)
@@ -287,14 +288,14 @@ class Manager(Roster):
 
     def watch(self, kind: type[T], namespace: str) -> MultiNamespaceInformer[T] | None:
         """
-        Start an informer of a namespace for one caller, who must stop it. None if there are too many.
+        Start an informer of a namespace for one caller, who must stop it. Return None if there are too many.
 
-        Once run has begun, its first get waits until it is filled, as in informer_for.
+        Once run has started, the informer's first get waits until it is filled, as in informer_for.
         """
         return self._caches.watch(kind, namespace)
 
     def watch_object(self, kind: type[T], name: ObjectName, changed: Changed[T]) -> ObjectWatch[T] | None:
-        """Start a watch of one object for one caller, who must stop it. None if there are too many."""
+        """Watch one object for one caller, who must stop the watch. Return None if there are too many."""
         return self._caches.watch_object(kind, name, changed)
 
     def run_beside(self, name: str, run: Callable[[threading.Event], None]) -> bool:
@@ -351,7 +352,7 @@ class Manager(Roster):
         super().add(runnable)
 
     def served(self) -> dict[str, str]:
-        """Return the actual addresses of from_config's `metrics` and `health` pages, once run has begun."""
+        """Return the actual addresses of from_config's `metrics` and `health` pages, once run has started."""
         services = self._services
         return {} if services is None else {"metrics": services.metrics, "health": services.health}
 
@@ -385,21 +386,21 @@ class Manager(Roster):
         return why_page(self)
 
     def _who_works_on(self, name: ObjectName, *, is_known: bool) -> tuple[str, str, str]:
-        """Return our identity, why another process works on a name, and its identity; each can be ""."""
+        """Return our identity, why another process works on a name, and its identity. Each can be ""."""
         if self.elector is None:
             return self.replica.identity, *self.replica.elsewhere(name, is_known=is_known)
         seen = self.elector.candidacy.statistics()
         if seen.leading:
             return seen.identity, "", ""
-        text = f"another process works: the Lease {seen.lease} is held by {seen.holder or 'nobody yet'}"
+        text = f"this process does not lead: the Lease {seen.lease} is held by {seen.holder or 'nobody yet'}"
         return seen.identity, text, seen.holder
 
     def seconds_to_write(self) -> float:
-        """Return for how long no other process can lead. Without an election, this is infinity."""
+        """Return the number of seconds for which no other process can lead: infinity without an election."""
         return math.inf if self.elector is None else self.elector.candidacy.seconds_to_write()
 
     def liveness_checks(self) -> Mapping[str, Check]:
-        """Return the checks of `/healthz`: the threads are alive, and no lease is held beyond its time."""
+        """Return the checks of `/healthz`: the threads are alive, and no expired lease is held."""
         checks: dict[str, Check] = {
             "ping": lambda: None,
             "workers": self._workers_check,
@@ -429,13 +430,13 @@ class Manager(Roster):
         """
         Work until stop is set, and then stop everything in order. A controller that fails also sets stop.
 
-        Raises: ListenError if a page of from_config cannot be served; LeadershipLost, always alone; a
-        runnable's error, unless the stop came first (then it is only logged); StopTimeoutError if runnables
-        did not end, unless shutdown_timeout_seconds is 0; an ExceptionGroup of several of these failures.
-        RuntimeError on a second call, or if a controller was begun but never completed, or if there is
+        Raises: ListenError if a page of from_config cannot be served; LeadershipLost, never in a
+        group; a runnable's error, unless the stop came first (then it is only logged); StopTimeoutError if
+        runnables did not end, unless shutdown_timeout_seconds is 0; an ExceptionGroup of several of these
+        failures. RuntimeError on a second call, or if a controller was never completed, or if there is
         nothing to run; in these cases nothing is started.
-        Blocks: until stop is set, and then for at most shutdown_timeout_seconds (0 = runnables are not waited
-        for) plus 6 s for the lease, caches and Events.
+        Blocks: until stop is set, and then for at most shutdown_timeout_seconds (0 means not to wait for
+        runnables) plus 6 s for the lease, caches and Events.
         """
         self._refuse_a_second_run()
         raise_open_files()

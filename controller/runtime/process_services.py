@@ -72,8 +72,8 @@ class ProcessServices:
         """
         Prepare the services. No connection is opened.
 
-        Args: pages has the addresses of the pages; if registry is None, a new one is created; burst 0 means
-        twice qps; the others are as for Client.
+        Args: pages contains the addresses of the pages. If registry is None, a new one is created. If burst
+        is 0, it is twice qps. The other arguments have the same meaning as in Client.
         """
         self.registry = new_registry() if registry is None else registry
         self.client_metrics = ClientMetrics(self.registry)

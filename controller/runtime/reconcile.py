@@ -34,15 +34,15 @@ class WaitError(ReconcileError):
     """
     The reconcile has to wait until something else has happened. It is not logged as an error.
 
-    A watch event about that triggers the next reconcile. If no event comes, the reconcile is retried after
-    retry_seconds.
+    A watch event that reports this triggers the next reconcile. If no event comes, the reconcile is retried
+    after retry_seconds.
     """
 
     retry_seconds = 30.0
 
 
 class CacheNotFilledError(WaitError):
-    """A cache's first list fails. The retry comes soon, because no event reports that the list succeeds."""
+    """A cache's first list fails. The reconcile is retried soon, because no event reports a later success."""
 
     retry_seconds = 5.0
 
@@ -83,7 +83,7 @@ class Deadline:
         stop: threading.Event | None = None,
         clock: Clock = REAL_CLOCK,
     ) -> None:
-        """Args: seconds from now, or None if only stop ends it; stop is the program's stop event."""
+        """Args: seconds is the time from now, or None for no limit; stop is the program's stop event."""
         self._clock = clock
         self._at = math.inf if seconds is None else clock.now() + seconds
         self._stop = threading.Event() if stop is None else stop
@@ -153,7 +153,7 @@ class Result:
 
 
 DONE: Final = Result()
-"""Settled until something changes."""
+"""The object needs no reconcile until something changes."""
 
 LEFT_ALONE: Final = Result()
 """The reconcile was not called, because its object is paused."""

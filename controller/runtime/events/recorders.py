@@ -17,9 +17,9 @@ _LOG_VERBOSITY: Final = 3
 
 class Recorders:
     """
-    Returns recorders at any time. Their Events are written between start and shutdown.
+    Creates recorders at any time. Their Events are written between start and shutdown.
 
-    State: _ended, set at the end of shutdown, which ends requests that are waiting. Threads: any.
+    State: _ended, which shutdown sets at its end, so that waiting requests end. Threads: any.
     """
 
     def __init__(self, client: Client, *, seams: Seams = REAL_SEAMS) -> None:
@@ -38,10 +38,10 @@ class Recorders:
 
     def shutdown(self, seconds: float = FLUSH_SECONDS) -> int:
         """
-        Try to write each queued Event once, and end the threads.
+        Try to write each queued Event once, and stop the threads.
 
-        Returns: how many Events were left when time ran out.
-        Blocks: until the Events are written, for at most FLUSH_SECONDS.
+        Returns: the number of Events that were not written in time.
+        Blocks: until the Events are written, for at most min(seconds, FLUSH_SECONDS).
         """
         left = self._broadcaster.shutdown(min(seconds, FLUSH_SECONDS))
         self._ended.set()

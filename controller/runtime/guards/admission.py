@@ -29,7 +29,11 @@ class NotYetAdmittedError(WaitError):
 
 
 class ShareWorker(Protocol):
-    """A controller whose share of the names changes. Threads: those that divide the work between replicas."""
+    """
+    A controller whose share of the names changes.
+
+    Threads: the threads that divide the work between replicas call the methods.
+    """
 
     memory: NameMemory
 
@@ -37,10 +41,10 @@ class ShareWorker(Protocol):
         """Queue a name that was not admitted, so that a worker checks it again."""
 
     def share_grew(self, names: Chosen) -> None:
-        """Queue the cached ones among newly added names, because no watch event will arrive for them."""
+        """Queue each newly added name that is cached, because no watch event will arrive for it."""
 
     def share_shrank(self) -> None:
-        """Note that some names have left this process's share and its caches."""
+        """Clean up after names have left this process's share and its caches."""
 
 
 def admit_all(_name: ObjectName) -> AbstractContextManager[None]:

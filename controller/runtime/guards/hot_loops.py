@@ -5,12 +5,12 @@ If two controllers want different values in one field, they undo each other's wr
 write succeeds. A reconcile that writes a time or a random value also loops, because its own write wakes it.
 
     50 reconciles of a name write within 10 s --> the next one waits 1 s, then 2 s, 4 s, ... up to 30 s
-    after the first wait --> one GET of the object; log the fields that differ, which a rival wrote
-    if no field differs --> log the fields that differ between two of our own writes
+    after the first wait --> GET the object once, and log the fields that a rival has changed
+    if no rival has changed any --> log the fields that differ between two of our own writes
 
-A rival can be slower, and react only every two seconds, for example. If a write changes something but repeats
-our last write to that object, then that last write was undone. A name also becomes hot if thirty of its
-reconciles within ten minutes repeat an undone write.
+A rival can be slower, for example by reacting only every two seconds. If a write changes something but
+repeats our last write to that object, then that last write was undone. A name also becomes hot if thirty of
+its reconciles within ten minutes repeat an undone write.
 
 A status write that follows another object's change counts as a tenth of a write and does not lengthen the
 wait. A rollout causes many of them, and so do two controllers that react to each other's statuses. A name's
@@ -79,8 +79,8 @@ class _Pace(NamedTuple):
     How often a name's reconciles write.
 
     Fields: since, when the count began, or when a hot name was last written; tenths, the count in tenths of a
-    write; wait_seconds, how long a hot name waits after its last write; last, a hot name's latest writes,
-    until their cause is logged.
+    write; wait_seconds, how long a hot name waits after its last write; last, the writes that made the name
+    hot, or () once their cause has been logged.
     """
 
     since: float
@@ -119,7 +119,7 @@ class HotLoops:
         """
         Count the writes of a reconcile that has ended.
 
-        Args: follows is True if it wrote only statuses, after another object changed.
+        Args: follows is True if the reconcile wrote only statuses, after another object changed.
         """
         now = self._clock.now()
         before = self._paces.get(name) or _Pace(now)
@@ -146,7 +146,7 @@ class HotLoops:
         self._undone.forget_names(gone)
 
     def seconds_to_wait(self, name: ObjectName) -> float:
-        """Return for how many seconds a worker must park its name. Blocks: for GETs if the name is hot."""
+        """Return how many seconds a worker must park its name. Blocks: for GETs if the name is hot."""
         pace = self._paces.get(name)
         if pace is None or not pace.wait_seconds:
             return 0.0
@@ -200,7 +200,7 @@ def _tell(
     name: ObjectName, writes: Sequence[Write], fields: list[str], managers: set[str], *, fix: str
 ) -> None:
     log.warning(
-        "Written again and again, and slowed down",
+        "Reconciles keep writing, slowing them down",
         object=name,
         writes="; ".join(map(str, writes)),
         fields=", ".join([*dict.fromkeys(fields)][:_MOST_FIELDS]),
@@ -231,7 +231,7 @@ def _manager(write: Write) -> str:
 
 
 def _managers_since(write: Write, live: Any) -> set[str]:
-    """Return the managers whose managedFields entries differ in a write's response and in live."""
+    """Return the managers whose managedFields entries differ between a write's response and live."""
     before, after = (
         each.get("metadata", {}).get("managedFields") or [] for each in (_decoded(write.answer), live)
     )
@@ -241,7 +241,7 @@ def _managers_since(write: Write, live: Any) -> set[str]:
 
 
 def _differences(write: Write, other: Any) -> Iterator[str]:
-    """Return the paths of a write's fields that differ in other, without the values, which may be secret."""
+    """Return the paths of the written fields that differ in value from other. The values may be secret."""
     stored = _decoded(write.answer)
     if write.call.method == "DELETE" or not other:
         is_back_or_gone = bool(other) == (write.call.method == "DELETE")
@@ -253,7 +253,7 @@ def _differences(write: Write, other: Any) -> Iterator[str]:
 
 
 def _paths(sent: Any, stored: Any, other: Any, path: str = "") -> Iterator[str]:
-    """Yield the paths at which stored and other differ, if the write sent a value there."""
+    """Yield the paths at which stored and other differ, and at which the write sent a value."""
     if isinstance(stored, dict) and isinstance(other, dict):
         for key in sent if isinstance(sent, dict) else stored:
             if path != "metadata" or key not in _OF_EVERY_WRITE:

@@ -32,7 +32,11 @@ class Remembering(Protocol):
     """Something that stores data by name."""
 
     def forget_names(self, gone: Chosen) -> None:
-        """Forget names for which gone is true. Workers can be using other names. gone can take a lock."""
+        """
+        Forget the names for which gone is true, while workers may be using other names.
+
+        Args: gone can take a lock.
+        """
 
 
 R = TypeVar("R", bound=Remembering)

@@ -1,5 +1,5 @@
 """
-The own-write floor keeps a controller from acting on a cache that lacks the controller's own last writes.
+The own-write floor keeps a controller from acting on a cache that lacks the controller's own latest writes.
 
     reconcile --context.client--> accepted write --> floor of the name
     next reconcile of that name: parked until the cache has the written object
@@ -11,7 +11,7 @@ seconds, the worker requests one of the objects from the server. While the serve
 differs from the cached one, the cache is behind, and the name keeps waiting. If the watch has died silently,
 the informer lists again after 75 s, and that list ends the wait. Every wait ends after 300 s, like
 client-go's expectations. If the server or a list returns a version older than our write, that version is
-believed only after 30 s. If neither the server nor the cache has the object, its deletion went unnoticed, and
+accepted only after 30 s. If neither the server nor the cache has the object, its deletion went unnoticed, and
 its owner may also be gone.
 Decision: A reconcile waits for our own writes.
 """
@@ -46,9 +46,9 @@ OWN_WRITE_TIMEOUT_SECONDS: Final = 5.0
 LONGEST_WAIT_SECONDS: Final = 300.0
 """The longest wait for a cache that is behind."""
 LOOK_AGAIN_SECONDS: Final = 0.25
-"""The shortest time between checks for an object that the cache lacks: its watch event may never arrive."""
+"""The shortest time between checks for an object that the cache lacks, and that may cause no watch event."""
 KEPT_SECONDS: Final = 600.0
-"""How long to store floors without a reconcile of their name. A deleted object may not get another one."""
+"""How long floors are kept after the last reconcile of a name, which may never be reconciled again."""
 
 
 class Mirror(Protocol):
@@ -65,14 +65,14 @@ class Mirror(Protocol):
         """Return whether the cache has every change in the namespace up to that version."""
 
     def would_hold(self, body: bytes) -> bool:
-        """Return whether the cache stores the object in body, a response from the server."""
+        """Return whether the cache would store the object in body, a response from the server."""
 
 
 class _Floor(NamedTuple):
     """
     A write that the cache must show: either a version of the object, or the absence of a UID.
 
-    Fields: outside is True if the cache does not store such an object, so that only its absence can be seen.
+    Fields: outside is True if the cache does not select the written object, and so must not contain it.
     """
 
     resource: str
@@ -114,9 +114,9 @@ class OwnWrites:
     State, under _lock: _floors, name -> the last write to each object that its reconciles wrote; _parked_at,
     name -> when it was parked; _waiting, object -> the names to wake at its next watch event; _behind_until,
     resource -> the time until which its cache is assumed to be behind, so that an overloaded server receives
-    one request per kind and not one per name. The floors of a name expire KEPT_SECONDS after its last
-    reconcile, for example if its object was deleted; those of a parked name do not. Only the worker that is
-    working on a name adds and removes its floors.
+    one request per kind and not one per name. The floors of a name expire KEPT_SECONDS after the name's last
+    reconcile, unless the name is parked. Only the worker that is working on a name adds and removes its
+    floors.
     Threads: workers record writes and request waits; listeners report watch events.
     Locks: _lock is a leaf; caches, the queue and the server are used outside it. A name is added to _waiting
     before the cache is read, so that no watch event in between is missed.
@@ -135,12 +135,12 @@ class OwnWrites:
         clock: Clock = REAL_CLOCK,
     ) -> None:
         """
-        Start without floors.
+        Create an OwnWrites that has no floors yet.
 
         Args: mirrors returns the cache of a resource, or None; without a cache, names do not wait. newest
         requests an object's resource version from the server, and returns "" if the object does not exist; it
-        raises ClientError. tells returns whether the resource's watch events are passed to observed;
-        otherwise its cache is checked repeatedly. vanished is called before the reconcile of a name if an
+        raises ClientError. tells returns whether the resource's watch events are passed to observed; if
+        not, its cache is checked repeatedly. vanished is called before the reconcile of a name if an
         object that was written for it is neither in the cache nor on the server. timeout_seconds is how long
         to wait before a request to the server; 0 disables waiting.
         """
@@ -200,16 +200,16 @@ class OwnWrites:
             self._floors[name] = floors
 
     def has_deleted(self, name: ObjectName, obj: Kind) -> bool:
-        """Return whether a name's last reconcile deleted exactly that object, and no later one has begun."""
+        """Return whether a name's last reconcile deleted exactly that object, and no later one started."""
         with self._lock:
             floor = self._floors.get(name, {}).get((obj.resource.group_resource, object_name(obj)))
         return floor is not None and floor.gone and floor.uid == obj.metadata.uid
 
     def seconds_to_wait(self, name: ObjectName) -> float:
         """
-        Return for how many seconds a worker must park its name.
+        Return how many seconds a worker must park its name.
 
-        Returns: 0 if it can be reconciled now; otherwise the longest wait, which a watch event can end early.
+        Returns: 0 if the name can be reconciled now; otherwise the maximum wait, which a watch event can end.
         Blocks: for one request once the name has waited for timeout_seconds, and for another request each
         time the server's version of an object equals the cached one.
         """
@@ -264,7 +264,7 @@ class OwnWrites:
         return not is_older(cached.metadata.resource_version, floor.resource_version)
 
     def _will_tell(self, floor: _Floor) -> bool:
-        """Return whether a watch event is certain. An object that existed only between two lists has none."""
+        """Return whether a watch event is certain to arrive. If the object is not cached, none is certain."""
         mirror = self._mirrors(floor.resource) if self._tells(floor.resource) else None
         return mirror is not None and mirror.get_by_key(str(floor.name)) is not None
 
@@ -313,13 +313,13 @@ class OwnWrites:
         """
         Return why the cache is behind the server, or "" if it is not.
 
-        If the request fails, the cache counts as behind. A needless wait ends, but a child that is created
-        twice remains.
+        If the request fails, the cache counts as behind. An unnecessary wait ends by itself, but a duplicate
+        child does not disappear by itself.
         """
         try:
             newest = self._newest(floor.resource, floor.name)
         except Forbidden as error:
-            return f"it may be behind, and the role does not allow a check ({error}): add the verb get to it"
+            return f"it may be behind, and the role does not allow a check ({error}): add get to the role"
         except ClientError as error:
             return f"it may be behind, and the request that checks it failed: {error}"
         if newest != self._cached_version(floor.resource, floor.name):

@@ -8,8 +8,8 @@ garbage collector deletes each child that is created for such an owner, the dele
 and the reconcile creates the child again, at full speed. The builder prevents this for every controller. A
 controller written by hand creates an OwnerRecheck, calls child_gone in its delete handler, and calls check at
 the beginning of its sync; see handloop.controller.foo.production.
-Follows: kubernetes pkg/controller RecheckDeletionTimestamp, differs: the server is asked once a child has
-disappeared.
+Follows: kubernetes pkg/controller RecheckDeletionTimestamp, differs: the server is asked only after a
+child has disappeared.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class OwnerRecheck(Generic[T]):
         deleted_by_us: Callable[[ObjectName, Kind], bool] = lambda _owner, _child: False,
         clock: Clock = REAL_CLOCK,
     ) -> None:
-        """Args: cache has the owners; deleted_by_us(owner, child) returns whether we deleted the child."""
+        """Args: cache stores the owners; deleted_by_us(owner, child) returns whether we deleted the child."""
         self._resource = kind.resource
         self._client = client.resource(kind)
         self._cache = cache

@@ -55,7 +55,7 @@ class QuietFaults:
             )
 
     def ended(self, name: ObjectName, made: Sequence[Result], returned: object) -> None:
-        """Warn if a reconcile created a requeue_after, but returned None. Args: made has its Results."""
+        """Warn if a reconcile created a requeue_after, but returned None. Args: made contains its Results."""
         lost = [each for each in made if each.requeue_after] if returned is None else []
         if lost:
             self._log.warning(
@@ -68,7 +68,7 @@ class QuietFaults:
     def went_on(self, name: ObjectName, error: Exception) -> None:
         """Warn that a reconcile removed its object's last finalizer, and then requested the object."""
         self._log.warning(
-            "Reconcile went on after it removed the last finalizer, so the object is gone",
+            "Reconcile continued after it removed the last finalizer, so the object is gone",
             object=name,
             err=str(error),
             fix="return after remove_finalizer(...)",

@@ -34,7 +34,7 @@ from handloop.informers.keys import ObjectName
 from handloop.seams.clock import REAL_CLOCK, Clock
 from handloop.seams.locks import new_lock
 
-HOT: Final = "it was written again and again, and is slowed down"
+HOT: Final = "its reconciles keep writing, and are slowed down"
 CACHE_BEHIND: Final = "a cache lacks what its last reconcile wrote"
 
 _MOST_WRITES: Final = 5
@@ -56,7 +56,7 @@ class ReconcileWrites:
     """
     Stores the writes of the reconciles that are in progress.
 
-    Fields: own_writes.
+    Fields: own_writes, which makes names wait until the caches show these writes.
     State: _works_on, the name that each thread is working on; under _lock, _of, name -> the first writes of
     its reconcile, and the count of all its writes; _statuses, name -> the kind and new version of each status
     that its reconcile wrote to an object of that name; _freed, name -> the kind of the object whose last
@@ -74,7 +74,7 @@ class ReconcileWrites:
         self._freed: dict[ObjectName, str] = {}
 
     def to_wait(self, name: ObjectName) -> tuple[float, str]:
-        """Return for how long to park a worker's name, and why. Ask HotLoops first, then OwnWrites."""
+        """Return how long to park a worker's name, and why. Ask HotLoops first, then OwnWrites."""
         self._works_on.set(name)
         if (seconds := self._hot_loops.seconds_to_wait(name)) > 0:
             return seconds, HOT
@@ -84,11 +84,11 @@ class ReconcileWrites:
         """
         Raise an error if the name that a worker is working on must wait.
 
-        Raises: HeldBackError, which has the time to wait; CacheBehindError.
+        Raises: HeldBackError or CacheBehindError, each with the time to wait in retry_seconds.
         """
         self._works_on.set(name)
         if (seconds := self._hot_loops.seconds_to_wait(name)) > 0:
-            raise HeldBackError("written again and again", seconds)
+            raise HeldBackError("the syncs of this name keep writing", seconds)
         if (seconds := self.own_writes.seconds_to_wait(name)) > 0:
             raise CacheBehindError(seconds)
 

@@ -24,11 +24,11 @@ class Runnable(Protocol):
     A part of a manager that runs on its own thread.
 
     Six more members are optional. `needs_leader_election`: run only while this process leads; True if
-    missing. `shards_by`: if the slots are divided by one of these, the runnable works on the slots that the
-    process holds, and therefore runs in every replica; () if missing. `workers_check`: a health check for its
-    threads, as in serving/health.py. `ready_check`: a check that can make the process unready, but not dead.
-    `ends_first`: during a stop, runnables without it run until this one has ended, because it may need them;
-    False if missing. `explain`: explains the state of a name, like Controller.explain.
+    missing. `shards_by`: the divisions into slots, "namespace" or "uid", that the runnable supports: it then
+    runs in every replica and works on that replica's slots; () if missing. `workers_check`: a health check
+    for its threads, as in serving/health.py. `ready_check`: a check that can make the process unready, but
+    not dead. `ends_first`: during a stop, runnables without it run until this one has ended, because it may
+    need them; False if missing. `explain`: explains the state of a name, like Controller.explain.
     """
 
     @property

@@ -92,7 +92,7 @@ class ControllerMetrics(NamedTuple):
 
 
 class OwnWriteMetrics:
-    """The handloop_* metrics of reconciles: waits for our own writes, causes, and drops. Threads: any."""
+    """The handloop_* metrics of reconciles: waits for own writes, causes, dropped events. Threads: any."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         new = Instruments(registry, "handloop", "controller")
@@ -106,7 +106,7 @@ class OwnWriteMetrics:
             "own_write_wait_seconds", "How long in seconds reconciles waited for our own last write", B_SMALL
         )
         self._hot_loops = new.counter(
-            "hot_loops_total", "Names that were written again and again, and slowed down"
+            "hot_loops_total", "Names whose reconciles kept writing, and were slowed down"
         )
         self._causes = new.counter(
             "reconcile_causes_total", "What triggered reconciles, by kind of cause", "cause"
@@ -163,7 +163,11 @@ class ControllerOwnWrites(NamedTuple):
         self.causes.labels(self.name, cause).inc()
 
     def dropped(self, cause: str) -> None:
-        """Count a watch event that predicates dropped, so no reconcile followed. Args: cause as above."""
+        """
+        Count a watch event that predicates dropped, so no reconcile followed.
+
+        Args: cause lacks the object's name, such as `Deployment updated`.
+        """
         self.drops.labels(self.name, cause).inc()
 
 
@@ -189,7 +193,7 @@ class WorkqueueMetricsProvider:
         )
         self._unfinished = new.gauge(
             "unfinished_work_seconds",
-            "Seconds of work in progress that work_duration has not observed; large values are stuck threads",
+            "Seconds of work in progress, not yet in work_duration; large values indicate stuck threads",
         )
         self._longest = new.gauge(
             "longest_running_processor_seconds",

@@ -15,7 +15,7 @@ class DefinitionMetrics:
         self._new = Instruments(registry, "handloop", "kind")
         self._misfits = self._new.gauge(
             "definition_misfits",
-            "In how many places the served definition of a kind does not fit the type; none if unknown",
+            "Number of places where a kind's served definition does not fit the type; absent if unknown",
         )
 
     def found(self, kind: str, misfits: int | None) -> None:

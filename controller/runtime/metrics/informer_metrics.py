@@ -62,7 +62,7 @@ class InformerMetricsProvider:
         self._panics = new.counter("handler_panics_total", "Handler calls that raised")
 
     def for_informer(self, name: str) -> InformerMetrics:
-        """Return an informer's instruments. They start at 0: a counter that starts at 1 has no rate."""
+        """Return an informer's instruments. They start at 0, so that rate() counts the first change."""
         return InformerMetrics(
             objects=self._objects.labels(name),
             queued_items=self._queued.labels(name),
@@ -110,7 +110,7 @@ class CacheState(Collector):
 
 def lag_seconds(statistics: InformerStatistics, now: float) -> float:
     """
-    Return by how many seconds a cache may lag; 0 while its watch is open, or before its first list.
+    Return the seconds by which a cache may lag: 0 while its watch is open, or before its first list.
 
     Args: now is a time from Clock.now().
     """

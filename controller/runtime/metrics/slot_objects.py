@@ -16,8 +16,9 @@ from handloop.informers.shared_informer import SharedIndexInformer
 
 class SlotObjects(Collector):
     """
-    Counts the cached objects by slot on every scrape. This takes 0.3 us per object, or up to 3 us by UID.
+    Counts the cached objects by slot on every scrape.
 
+    Counting takes 0.3 us per object, or up to 3 us if the slots are divided by UID.
     Threads: any. Locks: each store's lock, while its list is copied.
     """
 
@@ -51,6 +52,6 @@ class SlotObjects(Collector):
 def _family() -> GaugeMetricFamily:
     return GaugeMetricFamily(
         "handloop_shard_objects",
-        "Objects of a slot in the caches of the replica that holds it",
+        "Cached objects of a slot, in the replica that holds the slot",
         labels=("slot",),
     )

@@ -21,7 +21,7 @@ from handloop.controller.runtime.planning.field_changes import FieldChange
 _ACTS: Final = frozenset(
     {"socket.connect", "sqlite3.connect", "subprocess.Popen", "os.system", "os.posix_spawn"}
 )
-"""Python's audit events for which a plan ends. A C library can connect without such an event."""
+"""Python's audit events that end a planned reconcile. A C library can connect without such an event."""
 
 MORE: Final = "more"
 PAUSED: Final = "paused"
@@ -69,7 +69,7 @@ class Attempt:
     """
 
     def __init__(self, owner: str, *, acts_outside: bool = False) -> None:
-        """Args: acts_outside = it may."""
+        """Args: acts_outside is whether the reconcile may act outside the cluster."""
         self.owner = owner
         self.acts_outside = acts_outside
         self.made: dict[str, dict[str, Any]] = {}
@@ -89,11 +89,11 @@ class Attempt:
         return tuple(write for at, write in self._writes if at == path)
 
     def note(self, path: str, write: PlannedWrite) -> None:
-        """It would write."""
+        """Record a write that the reconcile would send."""
         self._writes.append((path, write))
 
     def end(self, what: str, why: str) -> PlanEnds:
-        """Record why the reconcile ends, unless it has ended before. Returns: the error to raise."""
+        """Record why the reconcile ends, unless it has already ended. Returns: the error to raise."""
         if not self.ended[0]:
             self.ended = what, why
         return PlanEnds(why)

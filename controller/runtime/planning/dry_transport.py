@@ -147,8 +147,8 @@ class DryTransport(ForwardingTransport):
         """
         Return the object on the server, with managedFields; {} if reading it is not permitted.
 
-        An apply has just read it, to check which fields are ours. A dry response has the version of the
-        object on which it is based.
+        If an apply has just read the object, and the version has not changed since, no further request is
+        sent. The response to a dry run still has the version that the object had before the write.
         """
         path, body = attempt.seen
         if path == place.path and _version(found := _decoded(body)) == _version(made):
@@ -174,7 +174,7 @@ class DryTransport(ForwardingTransport):
 
     def _can_be_dry(self, group: str, version: str) -> bool:
         """
-        Return whether a dry run is safe. An aggregated server may publish dryRun, but write nevertheless.
+        Return whether a dry run is safe. An aggregated server may advertise dryRun, but still write.
 
         The API server is recognized by its name in the OpenAPI definitions that it publishes.
         """
@@ -308,7 +308,7 @@ def merged(before: Any, patch: Any) -> Any:
 
 
 def _merges_maps_alone(patch: Any) -> bool:
-    """Return whether a strategic merge patch, without lists and directives, equals a merge patch."""
+    """Return whether a strategic merge patch has no lists or directives, so it acts like a merge patch."""
     if isinstance(patch, dict):
         return all(not key.startswith("$") and _merges_maps_alone(value) for key, value in patch.items())
     return not isinstance(patch, list)

@@ -52,8 +52,8 @@ class FieldChange(NamedTuple):
     """
     A change of one field. old or new is None if the field is absent.
 
-    Fields: manager, which wrote the old value, or "" if we did, or if it is unknown; restarts, the part of a
-    pod template that changes, such as image, or "" if no pods restart.
+    Fields: manager, the writer of the old value, or "" if we wrote it or the writer is unknown; restarts,
+    the part of a pod template that changes, such as image, or "" if no pods restart.
     """
 
     path: str

@@ -84,8 +84,9 @@ class Plan:
     """
     The writes that a run would send.
 
-    State, under _lock: _writes, encoded, each with its sort key; _unshown. owned, set at the end: how many
-    cached objects of each kind with pods have a reconciled object as their controller.
+    Fields: owned, set at the end: for each kind that has a pod template, the number of cached objects that
+    are controlled by an object of a reconciled kind.
+    State, under _lock: _writes, encoded, each with its sort key; _unshown.
     Threads: workers add writes; main reads them at the end.
     """
 
@@ -112,7 +113,7 @@ class Plan:
         return (decoder_of(PlannedWrite).decode(body) for _, body in kept)
 
     def unshown(self) -> list[Unshown]:
-        """By controller and name."""
+        """Return what the plan does not show, sorted by controller and name."""
         with self._lock:
             return sorted(self._unshown)
 
@@ -230,7 +231,7 @@ class PlanningManager(Manager):
     def __init__(
         self, client: Client, *, only: ObjectName | None = None, with_outside: bool = False, **options: Any
     ) -> None:
-        """Args: only is the name to plan, None for all; with_outside includes reconciles that act outside."""
+        """Args: only is the name to plan, or None for all; with_outside allows acts outside the cluster."""
         found: list[DryTransport] = []
 
         def dry(transport: Any) -> DryTransport:
@@ -254,14 +255,15 @@ class PlanningManager(Manager):
         return [self._planner]
 
     def catch_up(self, stop: threading.Event) -> None:
-        """Wait until all caches have what was written before this call. Blocks: until then, or until stop."""
+        """Wait until all caches contain what was written before this call, or until stop is set."""
         self._caches.catch_up(stop)
 
     def make(self, stop: threading.Event) -> Plan:
         """
         Run once, until all names are reconciled. Returns: the plan, which is incomplete after a stop.
 
-        Raises and blocks like run.
+        Raises: the same errors as run.
+        Blocks: as long as run.
         """
         self.run(stop)
         return self._planner.plan

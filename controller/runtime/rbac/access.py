@@ -21,19 +21,19 @@ class Access:
     """Verbs on one resource or subresource."""
 
     resource: Resource
-    """Of which kind."""
+    """The resource that is accessed."""
 
     verbs: tuple[str, ...]
-    """The verbs, such as `get`; `*` = all."""
+    """The verbs, such as `get`; `*` means all verbs."""
 
     subresource: str = ""
-    """Such as `status`."""
+    """A subresource, such as `status`; "" means the object itself."""
 
     names: tuple[str, ...] = ()
     """If this is not empty, the access is limited to objects with these names."""
 
     namespace: str | None = None
-    """None means wherever the controllers watch, "" the program's own namespace. Any other is possible."""
+    """A namespace; "" means the program's own namespace, and None every namespace that is watched."""
 
     purpose: str = ""
     """A word such as `leader-election`. Access with a purpose is granted in a separate role."""

@@ -49,7 +49,7 @@ def grouped(
 def roles(
     access: Iterable[Access], *, namespaces: Sequence[str] = (), name: str = ROLE_NAME
 ) -> list[dict[str, Any]]:
-    """Return the minimal roles for declarations, grouped as by `grouped`, as manifests."""
+    """Return the manifests of the minimal roles for declarations, one for each key of `grouped`."""
     return list(_manifests(grouped(access, namespaces=namespaces, name=name)))
 
 
@@ -57,8 +57,8 @@ def user_roles(kind: type[Kind], *, name: str = ROLE_NAME) -> list[dict[str, Any
     """
     Return roles for people: one to read a kind's objects, and one to edit them.
 
-    They are aggregated into the cluster's roles view, edit and admin, so that anyone who has one of those can
-    also use ours.
+    They are aggregated into the cluster's roles view, edit and admin, so that anyone who has one of those
+    also gets our permissions.
     """
     resource = kind.resource
     read = [resource.plural, *([f"{resource.plural}/status"] if has_status_subresource(kind) else [])]

@@ -1,4 +1,4 @@
-"""Find writes that the set-up does not declare. Only a sandbox or an admin's rights allow them."""
+"""Find writes that the set-up does not declare. They succeed only in a sandbox, or with an admin's rights."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class UndeclaredWrites:
         self._known: set[tuple[str, str, str]] = set()
 
     def accepted(self, call: Call, response: Response) -> None:
-        """The server accepted a write; an OnWrite."""
+        """Check a write that the server accepted. The client calls this as its OnWrite."""
         made = ("create",) if (call.method, response.status) == ("PATCH", _CREATED) else ()
         asked = {(call.resource, call.subresource, verb) for verb in (*made, _VERBS.get(call.method, ""))}
         with self._lock:
@@ -51,7 +51,7 @@ class UndeclaredWrites:
         verbs = sorted(one[2] for one in news if not {one, (*one[:2], "*")} & declared)
         if verbs:
             self._log.warning(
-                "Written without being declared: no role of this program allows it",
+                "Undeclared write: no role of this program allows it",
                 resource=f"{call.resource}/{call.subresource}".rstrip("/"),
                 fix=what_to_declare(call.kind, *verbs, subresource=call.subresource),
                 once=True,

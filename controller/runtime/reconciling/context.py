@@ -134,8 +134,8 @@ class Context:
         clock: Clock = REAL_CLOCK,
     ) -> None:
         """
-        Args: applied has the fields that the controller applied earlier. statuses has the results of its
-        earlier status writes; None means that none are known. writes records each write that the server
+        Args: applied stores the fields that the controller applied earlier. statuses stores the results of
+        its earlier status writes; None means that none are known. writes records each write that the server
         accepts. child_labels returns the labels to add to children. told is called for each Warning Event.
         clock can be a FakeClock in a test.
         """
@@ -298,7 +298,7 @@ class Context:
 
     def set_conditions(self, obj: Reporting, *conditions: Condition) -> Conditions:
         """
-        Return an object's conditions with the given ones added, as set_condition does at the current time.
+        Return an object's conditions with the given ones added by set_condition, which uses the current time.
 
         A condition replaces an earlier one of the same type. If it has no observed_generation, the object's
         generation is used, because `kubectl wait` ignores a condition of an earlier generation.

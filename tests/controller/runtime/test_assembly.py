@@ -93,7 +93,7 @@ def test_a_write_that_is_not_declared_is_reported_once(cluster: ManagedSandbox) 
         for name in ("a", "b"):
             create_foo(cluster, name)
         eventually(lambda: done == {"a", "b"}, "written")
-    told = [line for line in logs if line["event"].startswith("Written without being declared")]
+    told = [line for line in logs if line["event"].startswith("Undeclared write")]
     assert [(line["resource"], line["fix"], line["once"]) for line in told] == [
         (resource, f"declare it in the set-up: .writes({said}); then apply the roles again", True)
         for resource, said in [

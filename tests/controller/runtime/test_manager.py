@@ -392,7 +392,7 @@ def test_controllers_work_only_while_we_lead(cluster: ManagedSandbox) -> None:
         assert services.names == []
         why = manager.why(ObjectName("default", "any"))
         assert (why.process, why.holder) == ("us", "other")
-        assert why.elsewhere == "another process works: the Lease demo/lease is held by other"
+        assert why.elsewhere == "this process does not lead: the Lease demo/lease is held by other"
         api.put(LEASE, leaseDurationSeconds=1, renewTime="2023-01-01T00:00:00.000000Z")  # a release
         eventually(lambda: services.names, "leading")
         assert manager.seconds_to_write() > 0

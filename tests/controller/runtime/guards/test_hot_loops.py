@@ -40,7 +40,7 @@ from support.rigs.reconcile_rig import NAME
 CHILD = ObjectName("default", "child")
 PATH = "/api/v1/namespaces/default/configmaps/child"
 GONE = b'{"kind": "Status", "reason": "NotFound", "code": 404, "details": {"name": "child"}}'
-SLOWED = "Written again and again, and slowed down"
+SLOWED = "Reconciles keep writing, slowing them down"
 
 Reconcile = Callable[[Foo, Context], Any]
 

@@ -297,7 +297,7 @@ def test_who_cannot_ask_takes_the_cache_for_behind(floors: Floors, error: Client
         behind(floors, 60)
     (line,) = (one for one in lines if one["log_level"] == "warning")
     assert line["event"] == "Cache lacks our own write, waiting for it"
-    assert ("add the verb get to it" in line["why"]) is (error.__class__.__name__ == "Forbidden")
+    assert ("add get to the role" in line["why"]) is (error.__class__.__name__ == "Forbidden")
     floors.mirror.put(deployment("child", 10))
     assert floors.wait() == 0
 
