@@ -68,7 +68,7 @@ def _read_pipe(file: BinaryIO, seconds: float, stop: threading.Event) -> bytes:
         if stop.is_set():
             raise InterruptedError(errno.EINTR, "stopped before its end came")
         if time.monotonic() > deadline:
-            raise TimeoutError(errno.ETIMEDOUT, f"it did not end in {seconds:g} s")
+            raise TimeoutError(errno.ETIMEDOUT, f"it did not end within {seconds:g} s")
     return bytes(content)
 
 

@@ -1,7 +1,8 @@
 """
 Credentials: a token that never changes, a token file that is read again, or a token that is fetched.
 
-Threads: any. Tokens never appear in a log, message or repr.
+Tokens never appear in a log, message or repr.
+Threads: usable from any thread.
 Follows: client-go transport/token_source.go and plugin/pkg/client/auth/exec, differs: after a 401, the
 transport also repeats the request once.
 Decision: A login program belongs to the process.

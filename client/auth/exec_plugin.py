@@ -5,8 +5,8 @@ A plugin has a deadline, and its output is limited. At the deadline, at a stop a
 we kill the plugin and all processes that it started, which form a separate process group. Only a plugin that
 can prompt on a terminal stays in our group, because no other group can read from the terminal. In that case
 an interrupt reaches both the plugin and the program, and a deadline kills only the plugin.
-Follows: client-go plugin/pkg/client/auth/exec/exec.go, differs: there is a deadline, a limit and a stop; the
-program runs in the kubeconfig's folder, and receives the cluster entry as it is in the kubeconfig.
+Follows: client-go plugin/pkg/client/auth/exec/exec.go, differs: a plugin has a deadline and limited output,
+and ends at a stop; it runs in the kubeconfig's folder, and receives the cluster entry as in the kubeconfig.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def fetch_from_plugin(
     Run an exec plugin once.
 
     Args: section is the user's `exec`. cluster is the cluster's entry, or {} if the plugin did not ask for
-    it. Relative paths start from folder. Once stop is set, a running plugin has half a second left.
+    it. Relative paths are resolved against folder. Half a second after stop is set, the plugin is killed.
     Raises: ConfigError that names the program, and includes the kubeconfig's install hint if the program does
     not exist.
     Blocks: until the program has ended, for at most the given seconds.
@@ -172,8 +172,9 @@ def _environment(plugin: _Plugin, cluster: Mapping[str, Any], *, asks: bool) -> 
 
 class _PluginProcess:
     """
-    The plugin's process. Threads: the one that runs the plugin, and the main thread when the interpreter
-    exits.
+    The plugin's process.
+
+    Threads: used by the thread that runs the plugin, and by the main thread when the interpreter exits.
     """
 
     def __init__(self, *, group: bool) -> None:

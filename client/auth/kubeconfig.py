@@ -2,9 +2,9 @@
 Reads, checks and merges kubeconfig files as kubectl does.
 
 For clusters, users and contexts, the first file that defines a name provides its whole entry. The current
-context comes from the first file that sets one. Relative paths start from their file's folder.
+context comes from the first file that sets one. Relative paths are resolved against their file's folder.
 Follows: client-go tools/clientcmd/loader.go @32ce75a7d, differs: it names the line of an error, keeps YAML
-scalars as the strings that were typed (a context called `no` is `no`), and reads at most 1 MiB, and from a
+scalars as the strings that were typed (a context called `no` is `no`), reads at most 1 MiB, and waits for a
 pipe for at most a minute.
 """
 
@@ -40,7 +40,7 @@ class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[mi
 
 
 class _Section(msgspec.Struct, frozen=True, rename="kebab"):
-    """A part of a kubeconfig, in kebab-case on disk."""
+    """A part of a kubeconfig. The file has its keys in kebab-case."""
 
 
 class Cluster(_Section, frozen=True):
@@ -168,7 +168,7 @@ def _read(path: str, *, required: bool, stop: threading.Event) -> str | None:
     except OSError as error:
         words = error.strerror or str(error)
         late = isinstance(error, TimeoutError)
-        fix = f"the program that writes to {path} must end; or write to a file first" if late else ""
+        fix = f"end the program that writes to {path}, or save its output in a file first" if late else ""
         raise _unreadable(path, words[:1].lower() + words[1:], fix=fix) from error
     try:
         return content.decode()

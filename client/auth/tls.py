@@ -64,8 +64,8 @@ class TLSContexts:
     Provides the TLS context for each new connection.
 
     State: the last good context and the file versions from which it was built. generation counts the
-    contexts, so that pooled connections with an older context can be recognized. Threads: any; files are read
-    without the lock.
+    contexts, so that pooled connections with an older context can be recognized.
+    Threads: usable from any thread. Files are read without the lock.
     """
 
     def __init__(self, options: TLSOptions) -> None:
@@ -208,5 +208,5 @@ def _certificate_error(what: str, where: str, error: Exception) -> ConfigError:
 
 def _ssl_words(error: ssl.SSLError) -> str:
     if error.reason == "KEY_VALUES_MISMATCH":
-        return "certificate and key do not belong together"
+        return "certificate and key do not match"
     return f"not PEM ({(error.reason or 'unreadable').replace('_', ' ').lower()})"

@@ -185,7 +185,8 @@ def fetch_from_provider(provider: Mapping[str, Any], folder: str, now: float) ->
     """
     Fetch a token from an auth provider (gcp, oidc).
 
-    Args: provider is the user's `auth-provider`; relative paths start from folder; now is Unix time.
+    Args: provider is the user's `auth-provider`; relative paths are resolved against folder; now is a Unix
+    time.
     Raises: ConfigError if the provider is unknown or returns no token.
     """
     name = str(provider.get("name", ""))

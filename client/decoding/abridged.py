@@ -26,7 +26,8 @@ class AbridgedDecoder(Generic[K]):
     """
     Decodes single objects, pages and blocks, first in part and then in full where necessary.
 
-    Each method raises the errors of a msgspec decoder. Threads: any.
+    Each method raises the errors of a msgspec decoder.
+    Threads: usable from any thread.
     """
 
     def __init__(self, abridged: Abridged[K], hook: Callable[[type, Any], Any]) -> None:

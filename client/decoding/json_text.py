@@ -24,7 +24,7 @@ _NULL_AT: Final = re.compile(r"got `null` - at `\$([^`]*)`$")
 _STEP: Final = re.compile(r"\.([^.\[]+)|\[(\d+)\]")
 
 MALFORMED: Final = (ValueError, RecursionError)
-"""The errors that a JSON decoder raises for bad input. msgspec's and UnicodeDecodeError are ValueErrors."""
+"""The errors of a JSON decoder for bad input. msgspec's errors and UnicodeDecodeError are ValueErrors."""
 
 
 def require_utf8(data: bytes) -> None:

@@ -11,7 +11,11 @@ from handloop.client.decoding.json_text import MALFORMED, pruning
 
 
 class Sieve(Protocol):
-    """Decides which objects of a list or watch are wanted; the rest are foreign. Threads: only the reader."""
+    """
+    Decides which objects of a list or watch are wanted; the rest are foreign.
+
+    Threads: used only by the thread that reads the list or watch.
+    """
 
     metadata_first: bool
     """Whether to check every object before it is decoded, or only objects that do not fit their type."""

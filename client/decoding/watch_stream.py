@@ -107,7 +107,7 @@ class EventDecoder(Generic[T]):
     Args: item decodes one object's JSON. block decodes whole lines at once; if it is None, each line is
     decoded separately. sieve drops foreign objects; None drops no objects.
     State: unknown_events counts the events of unknown types, which are left out.
-    Threads: only the one that reads the watch.
+    Threads: used only by the thread that reads the watch.
     """
 
     def __init__(

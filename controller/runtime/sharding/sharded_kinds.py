@@ -1,8 +1,8 @@
 """
 Decide how each kind is sharded, and report objects and relations that cannot be sharded.
 
-With shards by UID, the reconciled object's UID decides its slot, and its children have a label with that
-slot. Context.apply writes the label, and the informers of owned kinds store only children of our slots.
+With shards by UID, the reconciled object's UID decides its slot, and its children are labelled with that
+slot. Context.apply writes the label, and the informers of owned kinds store only the children in our slots.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ class ShardedKinds:
     """
     How each kind in a process is sharded. Implements handloop.informers.sharding.shard_scope.Sharding.
 
-    State: _scopes, kind -> its scope, or None if each replica stores all its objects. Threads: any, before
-    run.
+    State: _scopes maps each kind to its scope, or to None if each replica stores all objects of the kind.
+    Threads: usable from any thread, before run.
     """
 
     def __init__(self, held: HeldSlots) -> None:
-        """Begin without any kind."""
+        """Start with no kinds."""
         self._held = held
         self._scopes: dict[type[Kind], ShardScope | None] = {}
 
@@ -58,7 +58,7 @@ class ShardedKinds:
             )
 
     def scope_of(self, kind: type[Kind]) -> ShardScope | None:
-        """Return a kind's scope. From now on, a kind without a declaration is not sharded."""
+        """Return a kind's scope. After this call, an undeclared kind can no longer be sharded."""
         return self._scopes.setdefault(kind, None)
 
 
@@ -76,7 +76,8 @@ class UnlabelledChildren:
     """
     Reports children that were created without their slot's label, whose watch events no replica receives.
 
-    State, under _lock: _resources, the kinds without a report so far. Threads: workers.
+    State, under _lock: _resources contains the kinds that have not been reported yet.
+    Threads: workers call accepted.
     """
 
     def __init__(self, controller: str, resources: Collection[str]) -> None:
@@ -97,7 +98,7 @@ class UnlabelledChildren:
             self._resources.discard(call.resource)
         if is_news:
             self._log.error(
-                "Created without its slot's label: its changes wake no replica",
+                "Created without its slot's label: no replica is notified of its changes",
                 object=f"{call.resource} {call.namespace}/{made.name}",
                 fix=f"create it with context.apply(..., owner=obj), which writes the label {SLOT_LABEL}",
                 once=True,
@@ -108,7 +109,8 @@ class NamespaceCrossings:
     """
     Wraps a map function, and reports once if it returns a name outside its object's namespace.
 
-    With shards by namespace, a replica sees only the objects in its own namespaces. Threads: listeners.
+    With shards by namespace, a replica sees only the objects in its own namespaces.
+    Threads: called by listeners.
     """
 
     def __init__(self, controller: str, names_of: MapFunc[Any]) -> None:
@@ -124,7 +126,7 @@ class NamespaceCrossings:
         if away:
             self._told = True
             self._log.error(
-                "A relation across namespaces cannot be sharded by namespace: it needs both in one replica",
+                "A relation across namespaces cannot be sharded by namespace: one replica needs both objects",
                 object=f"{obj.resource.kind} {object_name(obj)}",
                 name=away[0],
                 fix="put both objects in one namespace, or run this controller with leader election",

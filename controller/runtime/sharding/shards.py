@@ -21,7 +21,7 @@ By = Literal["namespace", "uid"]
 MAX_SLOTS: Final = 256
 SETTLE_SECONDS: Final = 30.0
 _LEASE_NAME: Final = re.compile(r"(.+/)?[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
-"""The pattern of Shards.lease. Its name must be a valid label value, by which members find each other."""
+"""The pattern of Shards.lease. The name must be a valid label value, as members find each other by it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Shards:
     """
     How many slots the replicas of a program divide among themselves, and how they divide them.
 
-    All replicas need the same count and by. A replica holds one Lease for each slot that it has.
+    All replicas must have the same values of count and by. A replica holds one Lease for each of its slots.
     """
 
     count: int
@@ -41,7 +41,7 @@ class Shards:
     _: KW_ONLY
     lease: str = ""
     """
-    The name with which the names of all Leases begin, as `namespace/name` or, in a pod, only the name. ""
+    The name with which the names of all Leases start, as `namespace/name` or, in a pod, only the name. ""
     means the name of the program.
     """
 

@@ -1,5 +1,5 @@
 """
-Decide which part of the work this process does. The runtime only uses Share, and does not deal with slots.
+Decide which part of the work this process does. The runtime uses only Share and knows nothing about slots.
 
     Sole       all work, because only one process runs, or this one is the leader
     Replica    the work in this replica's slots; see replica.py
@@ -30,7 +30,7 @@ Views = Callable[[], Sequence[MultiNamespaceInformer[Any]]]
 
 
 class Part(NamedTuple):
-    """A function that runs, on a thread with that name, until the process stops and sets the event."""
+    """A function, and the name of the thread on which it runs until the process stops and sets the event."""
 
     name: str
     run: Callable[[threading.Event], None]
@@ -40,8 +40,8 @@ class Share(Protocol):
     """
     The part of the work that this process does. Sole and Replica implement it.
 
-    Fields: is_divided, whether other processes do the rest of the work; identity, the process's name in its
-    Leases, or ""; restrictions, which limit the objects that informers store.
+    Fields: is_divided is true if other processes do the rest of the work. identity is the process's name in
+    its Leases, or "". restrictions limit the objects that informers store.
     """
 
     is_divided: bool
@@ -64,7 +64,7 @@ class Share(Protocol):
         """
 
     def access(self) -> tuple[Access, ...]:
-        """Return the permissions that the division of the work needs."""
+        """Return the permissions that are required to divide the work."""
 
     def fenced(self, client: Client, stop: threading.Event, *, patience_seconds: float) -> Client:
         """Return a client that writes only within this process's share. Its waits end when stop is set."""
@@ -75,14 +75,19 @@ class Share(Protocol):
     # while a controller is set up
 
     def refuse_names(self, controller: str) -> None:
-        """Check a controller that reconciles deleted objects' names. Raises: ShardingError if it cannot."""
+        """
+        Check a controller that also reconciles the names of deleted objects.
+
+        Raises: ShardingError if the work is divided by UID, because a deleted object's name has no UID.
+        """
 
     def declare(self, kinds: Iterable[tuple[type[Kind], bool]]) -> Sequence[str]:
         """
         Decide how kinds are divided, before their first informers exist.
 
-        Args: kinds has pairs (kind, whether it is owned), of which the first is the reconciled kind.
-        Returns: the kinds whose objects need a label, as `plural.group`. Raises: ShardingError.
+        Args: kinds contains pairs (kind, whether it is owned). The first pair is the reconciled kind.
+        Returns: the kinds whose objects need a label, as `plural.group`.
+        Raises: ShardingError if another controller needs one of the kinds to be divided differently.
         """
 
     def watching(self, client: Client, controller: str, labelled: Sequence[str]) -> Client:
@@ -98,9 +103,9 @@ class Share(Protocol):
         reconciled: MultiNamespaceInformer[Any],
     ) -> Admitted:
         """
-        Return the context manager that a worker enters to reconcile a name of this process.
+        Return the context manager that a worker enters to reconcile a name that belongs to this process.
 
-        Args: informers are those that the controller watches; reconciled is that of the reconciled kind.
+        Args: informers are those that the controller watches; reconciled is the reconciled kind's informer.
         """
 
     # from any thread
@@ -112,15 +117,16 @@ class Share(Protocol):
         """
         Return why another process reconciles a name, and that process's identity.
 
-        Args: is_known is whether this process has the object with that name in its cache.
-        Returns: the reason and the identity. Each is "" if this process reconciles the name, or if unknown.
+        Args: is_known is true if this process has the object with that name in its cache.
+        Returns: the reason and the identity. Both are "" if this process reconciles the name. Each is "" if
+        unknown.
         """
 
     def statistics(self) -> ShardStatistics | None:
         """Return which process does which part of the work, or None if this process does all of it."""
 
     def objects(self) -> Mapping[int, int]:
-        """Return slot -> the number of its cached objects."""
+        """Return the number of cached objects in each slot."""
 
     def liveness_checks(self) -> Mapping[str, Check]:
         """Return the checks for `/healthz`."""

@@ -1,5 +1,5 @@
 """
-Renew a slot's Lease through its holder's member Lease, so that an idle replica writes one Lease and not many.
+Renew slots' Leases through their holder's member Lease, so that an idle replica writes only one Lease.
 
 A slot is renewed in one of two ways, and its Lease shows which:
 
@@ -11,15 +11,14 @@ A slot is renewed in one of two ways, and its Lease shows which:
 The following rules decide who can write if the holder M of a marked slot and another member N see different
 states:
 
-  * M writes until the renew deadline after its last renewal of the member Lease, counted from before the
-    renewal was sent. A mark never extends this time: before M sends a mark, it already relies only on the
-    member Lease, so it does not matter whether the mark arrives. Before M renews a slot alone, it forgets the
-    mark.
-  * N takes a marked slot only in the exact version of a list that also shows that M's member Lease has ended,
-    by a write that fails if M has written the slot's Lease. A member Lease has ended if N or a third member
-    has cleared it, after it was unchanged for its duration, by a write that fails if M has renewed it. It has
-    also ended if it was deleted by hand and has been missing for that duration. In both cases, M sent its
-    last renewal more than a renew deadline ago.
+  * M can write for one renew deadline after it sent its last renewal of the member Lease. A mark never
+    extends this time. Before M sends a mark, M already relies only on the member Lease, so it does not matter
+    whether the mark arrives. Before M renews a slot alone, M forgets the mark.
+  * N takes a marked slot only if a list shows both the slot's Lease and that M's member Lease has ended. N's
+    write then fails if the slot's Lease has changed since that list. A member Lease can end in two ways. It
+    can stay unchanged for its duration, and then be cleared by N or a third member, with a write that fails
+    if M has renewed it. Or it can be deleted by hand, and then be missing for its duration. In both cases, M
+    sent its last renewal more than a renew deadline ago.
   * If M's member Lease was replaced, or renewed too late, M does not rely on any of its marks: it writes each
     slot's Lease before it continues, and gives up the slots whose Leases it cannot write.
   * If a slot's Lease is changed or deleted by hand, its mark ends with M's next list. If M cannot list, it
@@ -48,11 +47,11 @@ from handloop.controller.runtime.election.config import LeaderElectionConfig
 FREE: Final = -inf
 _MARKED_DURATIONS: Final = 20
 _FRESH: Final = 0.75
-"""The greatest age of a renewal when a mark is written, as a fraction of _patience. Lists can arrive late."""
+"""Write a mark only while our renewal is younger than this part of _patience, as lists can arrive late."""
 
 
 class Renewal(NamedTuple):
-    """Our last renewal of our member Lease before a list: that Lease's UID, and when the renewal was sent."""
+    """Our last renewal of our member Lease before a list: the Lease's UID, and when we sent the renewal."""
 
     uid: str
     sent_at: float
@@ -62,8 +61,9 @@ class View(NamedTuple):
     """
     The state of the member Lease and of marked Leases in the last lists.
 
-    Fields: renewal, our last renewal, or None if slots must not be marked; marks, name of a marked Lease ->
-    its version, and the time when its holder's member Lease expires, or FREE once the holder cannot renew it.
+    Fields: renewal is our last renewal, or None if slots must not be marked. marks maps the name of each
+    marked Lease to its version, and to the time when its holder's member Lease expires. The time is FREE once
+    the holder can no longer renew its member Lease.
     """
 
     renewal: Renewal | None = None
@@ -71,7 +71,7 @@ class View(NamedTuple):
 
 
 class _Mark(NamedTuple):
-    """A mark that the server accepted: the Lease's version, our member Lease's UID, and the write's time."""
+    """A mark that the server accepted: the Lease's version, our member Lease's UID, and when we wrote it."""
 
     version: str
     uid: str
@@ -82,8 +82,8 @@ class SlotCandidacy(Candidacy):
     """
     A candidate for a slot's Lease, which renews the Lease through a mark whenever possible.
 
-    State, under _lock: _mark, our mark, or None if the slot is renewed alone or the mark is uncertain.
-    Threads: those of Candidacy; `shards` calls confirm.
+    State, under _lock: _mark is our mark, or None if the slot is renewed alone or the mark is uncertain.
+    Threads: used by the threads that use a Candidacy, and by `shards`, which calls confirm.
     """
 
     def __init__(self, config: LeaderElectionConfig, view: Callable[[], View], **options: Any) -> None:
@@ -97,11 +97,12 @@ class SlotCandidacy(Candidacy):
 
     def confirm(self, renewal: Renewal, lease: Lease | None) -> None:
         """
-        Renew the slot by a renewal of our member Lease, if the list after it shows our mark.
+        Count a renewal of our member Lease as a renewal of the slot if the next list shows our mark.
 
-        Otherwise, forget the mark.
+        If that list does not show our mark, forget the mark.
 
-        Args: lease is the slot's Lease in that list, or None. Runs on the thread `shards`.
+        Args: lease is the slot's Lease in that list, or None.
+        Threads: runs on `shards`.
         """
         now = self._clock.now()
         with self._lock:
@@ -114,7 +115,12 @@ class SlotCandidacy(Candidacy):
                 self._renewed_at, self._observed_at = max(self._renewed_at, renewal.sent_at), now
 
     def is_left_marked(self) -> bool:
-        """Return whether the Lease has our mark. If no elector runs, such a Lease would never expire."""
+        """
+        Return whether the slot's Lease has our mark.
+
+        Without an elector for the slot, nobody removes the mark. The slot's Lease then cannot expire while we
+        renew our member Lease.
+        """
         return self.is_leader() and self._lease.renewed_by == self._lease.identity
 
     def let_expire(self) -> None:
@@ -168,7 +174,7 @@ class SlotCandidacy(Candidacy):
         return super()._free_at() if ends_at is None else ends_at
 
     def _ends_at(self) -> float | None:
-        """Return when another member's mark ends, infinity if that is unknown, or None if it has no mark."""
+        """Return when another member's mark ends (infinity if unknown), or None if there is no such mark."""
         holder, lease = self._observed.holder_identity, self._lease
         if not holder or holder == lease.identity or holder != lease.renewed_by:
             return None
@@ -177,5 +183,5 @@ class SlotCandidacy(Candidacy):
 
 
 def marked_seconds(spec: LeaseSpec) -> float:
-    """Return a marked Lease's real duration. The duration that is written in the Lease is a multiple."""
+    """Return a marked Lease's real duration. The duration that the Lease shows is a multiple of it."""
     return (spec.lease_duration_seconds or 0) / _MARKED_DURATIONS

@@ -54,12 +54,12 @@ class SlotOpening(NotYetAdmittedError):  # noqa: N818 - as SlotNotHeld
 
 class _Tenure:
     """
-    One period in which this process holds a slot. If the slot is given up and taken again, it has a new one.
+    One period in which this process holds a slot. If it loses the slot and takes it again, a new one starts.
 
-    State, under SlotWork._lock: open_to, the controllers that work on the slot; in_flight, the number of
-    their running reconciles; closing, which prevents new reconciles. idle is set once closing is set and no
-    reconcile is running. over is set once writes are forbidden, even for a reconcile that blocks until the
-    slot has been taken again.
+    State, under SlotWork._lock: open_to contains the controllers that work on the slot. in_flight counts
+    their running reconciles. closing is true once no new reconcile may start. idle is set once closing is
+    true and no reconcile is running. over is set once writes are forbidden, even for a reconcile that blocks
+    until the slot has been taken again.
     """
 
     def __init__(self, slot: int) -> None:
@@ -75,8 +75,8 @@ class Admission:
     """
     Decides which names one controller can reconcile now.
 
-    State, under SlotWork._lock: waiting, slot that is not open yet -> the names that wait for it.
-    Threads: workers; `slot-<i>` opens and closes a slot.
+    State, under SlotWork._lock: waiting maps each slot that is not open yet to the names that wait for it.
+    Threads: workers call admitted; `slot-<i>` opens and closes a slot.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class Admission:
         Add a controller to work, before serve is called.
 
         Args: informers are those that the controller watches; it works on a slot once they have the slot's
-        objects. slot_of returns the slot of a name; None means that the name's namespace decides.
+        objects. slot_of returns the slot of a name. If slot_of is None, the name's namespace decides.
         """
         self.informers = informers
         self.worker = worker
@@ -107,10 +107,10 @@ class Admission:
     @contextmanager
     def admitted(self, name: ObjectName) -> Iterator[None]:
         """
-        Enter the reconcile of a worker's name. The thread's writes then belong to the name's slot.
+        Wrap a worker's reconcile of a name. Meanwhile, the thread's writes belong to the name's slot.
 
-        Raises: SlotOpening if the name must be retried, later or when wake is called; SlotNotHeld if the name
-        must be dropped.
+        Raises: SlotOpening if the worker must retry the name, later or when wake is called; SlotNotHeld if it
+        must drop the name.
         """
         tenure = self._work.enter(self, name)
         before = self._work.works_in.set(tenure)
@@ -125,10 +125,12 @@ class SlotWork:
     """
     Does the work on a process's slots.
 
-    Fields: works_in, the tenure in which a thread reconciles; admissions, one per controller; informers,
-    which returns all informers of the process. The last two are complete before serve is called.
-    State, under _lock: _tenures, slot -> its tenure, and the tenures' fields. A tenure begins before its slot
-    is held and ends after the slot is released, so that an event for the slot's objects always finds one.
+    Fields: works_in holds the tenure in which a thread reconciles. admissions contains one entry for each
+    controller. informers returns all informers of the process. admissions and informers are complete before
+    serve is called.
+    State, under _lock: _tenures maps each slot to its tenure, whose fields _lock also guards. A tenure starts
+    before its slot is held and ends after the slot is released, so that an event for the slot's objects
+    always finds a tenure.
     Threads: `slot-<i>` runs serve; workers call enter and leave; any thread can call seconds_to_write.
     """
 
@@ -142,7 +144,7 @@ class SlotWork:
         seams: Seams = REAL_SEAMS,
     ) -> None:
         """
-        Start without slots.
+        Create the work of a process that holds no slots yet.
 
         Args: seconds_of(slot) returns for how long no other process can write in a slot, or 0 if others can
         write. drain_seconds is how long to wait for running reconciles before a slot is given up.
@@ -164,7 +166,7 @@ class SlotWork:
 
     def seconds_to_write(self, path: str) -> float:
         """
-        Return for how long no other process can write in the slot of a write; 0 means not to send the write.
+        Return for how long no other process can write in a write's slot, or 0 if the write must not be sent.
 
         If the thread is reconciling, the write belongs to the slot of the reconciled name. Otherwise the
         namespace in the path decides its slot.
@@ -176,14 +178,23 @@ class SlotWork:
         return self._seconds_of(self._held.namespaces.slot_of(namespace)) if namespace else 0.0
 
     def stop_of_waits(self, otherwise: Event) -> Event:
-        """Return the event that ends waits in this thread's requests: in a reconcile, its tenure's end."""
+        """
+        Return the event that ends the waits in this thread's requests.
+
+        If the thread is reconciling, the event is `over` of its tenure. Otherwise it is the given one.
+        """
         tenure = self.works_in.get()
         return otherwise if tenure is None else tenure.over
 
     # workers
 
     def enter(self, admission: Admission, name: ObjectName) -> _Tenure:
-        """Note that a reconcile begins, and return its tenure. Raises: SlotOpening, SlotNotHeld."""
+        """
+        Record that a reconcile starts, and return its tenure.
+
+        Raises: SlotOpening if the slot is not open to the controller yet; SlotNotHeld if we do not hold the
+        slot, or are about to give it up.
+        """
         slot = admission.slot_of(name)
         with self._lock:
             tenure = None if slot is None else self._tenures.get(slot)
@@ -196,7 +207,7 @@ class SlotWork:
             return tenure
 
     def leave(self, tenure: _Tenure) -> None:
-        """Note that a reconcile has ended."""
+        """Record that a reconcile has ended."""
         with self._lock:
             tenure.in_flight -= 1
             if tenure.closing and not tenure.in_flight:
@@ -230,7 +241,11 @@ class SlotWork:
                 tenure.over.set()
 
     def _open(self, tenure: _Tenure, version: int, stop: Event) -> None:
-        """Open a slot to each controller whose caches have it. A failing cache delays only its own users."""
+        """
+        Open a slot to each controller as soon as its caches have the slot's objects.
+
+        A failing cache delays only the controllers that use it.
+        """
         warn_at: float | None = self._clock.now() + OPENING_SECONDS
         closed = list(self.admissions)
         behind = {
@@ -253,8 +268,8 @@ class SlotWork:
         """
         Return whether the caches have the slot's objects.
 
-        A cache of an unsharded kind must have the writes made before the slot was added. A cache of a sharded
-        kind must have listed again. A failing cache is ignored if the controller does not watch it.
+        A cache of an unsharded kind must contain all writes from before the slot was added. A cache of a
+        sharded kind must have listed again. A failing cache is ignored if the controller does not watch it.
         """
         return all(
             (each.has_listed(version) and all(one.is_done() for one in behind.get(each, ())))

@@ -48,6 +48,6 @@ class Commands(NamedTuple):
 
 
 def commands_of(resource: Resource) -> Commands:
-    """Return the annotation keys for a kind. For the core group, they begin with `core/`."""
+    """Return the annotation keys for a kind. For the core group, they start with `core/`."""
     prefix = resource.group or "core"
     return Commands(f"{prefix}/paused", f"{prefix}/reconcile-at")

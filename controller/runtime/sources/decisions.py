@@ -3,9 +3,9 @@ Record what a controller has recently decided about each name, to explain why a 
 
     events that predicates dropped     causes that were ignored     waits     reconciles, and how they ended
 
-The record is always on, so a line costs only a lock and a struct, and sentences are built only on request.
-The last few lines of each name are stored, for the 10,000 names with the most recent decisions. Names that
-wait now are not recorded here, because the queue has them.
+The record is always on, so adding a line costs only a lock and a struct, and sentences are built only on
+request. The last few lines of each name are stored, for the 10,000 names with the most recent decisions. The
+names that are waiting now are not recorded here, because the queue contains them.
 """
 
 from __future__ import annotations
@@ -44,10 +44,11 @@ class Decision(msgspec.Struct, frozen=True, gc=False):
     """
     One line of the record.
 
-    Fields: at, the time by the clock; what, one of the words above; text, the ignored event or cause, the
-    reason for a wait, or the error; by, the predicate or other part that decided; cause, the first cause of a
-    reconcile; milliseconds, the duration of a reconcile or the longest duration of a wait; changes, the
-    reconcile's writes; count, the number of equal lines in a row.
+    Fields: at is the time by the clock. what is one of the constants above, such as DROPPED. text is the
+    ignored event or cause, the reason for a wait, or the error. by is the predicate or other part that
+    decided. cause is the first cause of a reconcile. milliseconds is the duration of a reconcile, or the
+    longest duration of a wait. changes lists the reconcile's writes. count is the number of consecutive equal
+    lines.
     """
 
     at: float
@@ -64,7 +65,8 @@ class Decisions:
     """
     Stores the last decisions of one controller, by name.
 
-    State, under _lock: _of, name -> its lines, at most LINES. The name with the most recent decision is last.
+    State, under _lock: _of maps each name to its lines, of which there are at most LINES. The name with the
+    most recent decision is last.
     Threads: listeners and workers write; any thread can read.
     """
 
@@ -89,7 +91,12 @@ class Decisions:
         began_at: float,
         changes: str,
     ) -> Decision:
-        """Record the end of a reconcile. Args: text is its error, or why it waits. Returns: the line."""
+        """
+        Record the end of a reconcile.
+
+        Args: text is the reconcile's error, or why it waits.
+        Returns: the line that was recorded.
+        """
         now = self._clock.now()
         cause = causes[0] if causes else ""
         if len(causes) > 1:

@@ -52,8 +52,10 @@ class ExternalSource(DividedWork):
     """
     Runs one external `source` of a controller. Implements handloop.controller.runtime.life.runnable.Runnable.
 
-    Fields: name, needs_leader_election, ends_first. If replicas divide the work, the function runs in each of
-    them, and each controller drops the names of other replicas. Threads: `run-<name>`.
+    If replicas divide the work, the function runs in each of them, and each controller drops the names of
+    other replicas.
+    Fields: name, needs_leader_election and ends_first are those of Runnable.
+    Threads: `run-<name>` calls run.
     """
 
     ends_first = True
@@ -80,7 +82,7 @@ class ExternalSource(DividedWork):
         self._seams = seams
 
     def run(self, stop: threading.Event) -> None:
-        """Call the function until stop is set. After an error, log it and call again; after a return, end."""
+        """Call the function until it returns or stop is set. If it fails, log the error and call it again."""
         backoff = ExponentialBackoff(
             _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS, 2 * _LONGEST_PAUSE_SECONDS, seams=self._seams
         )

@@ -119,8 +119,8 @@ class InformerSource(Generic[T]):
 
     Implements handloop.controller.runtime.reconciling.controller.Watch and
     handloop.informers.handlers.ResourceEventHandler.
-    State: _registration, which is None before start. Threads: one listener thread per informer calls the
-    handlers.
+    State: _registration is None before start.
+    Threads: one listener thread per informer calls the handlers.
     """
 
     def __init__(
@@ -138,15 +138,15 @@ class InformerSource(Generic[T]):
         commands: Commands | None = None,
     ) -> None:
         """
-        Create a source that has not started.
+        Create a source without starting it.
 
         Args: observed is called for each watch event with `plural.group` and the object's name. gone is
         called for each deleted object, before names are queued. Both are called even if a predicate drops the
         event. panicked counts errors of predicates and map functions. dropped is called for each watch event
         that a predicate drops, with the event's cause, the predicate's name, and the names to reconcile if
         they are cheap to compute. recorder, if given, reports each object that does not fit its type, or for
-        which an index function fails. commands, if given, has the annotations with which users control the
-        objects.
+        which an index function fails. commands, if given, contains the annotations with which users control
+        the objects.
         """
         self.kind = informer.kind
         self._resource = informer.kind.resource.group_resource
@@ -163,7 +163,7 @@ class InformerSource(Generic[T]):
         self._registration: Synced | None = None
 
     def start(self) -> None:
-        """Begin to add names to the queue, starting with the objects in the cache."""
+        """Start to add names to the queue, starting with the objects in the cache."""
         self._registration = self._informer.add_event_handler(self)
         if self._recorder is not None:
             # Register this only now, so that a standby does not report. All undecodable objects that are
@@ -171,7 +171,7 @@ class InformerSource(Generic[T]):
             self._informer.on_undecodable(partial(self._report_undecodable, self._recorder))
 
     def list_again(self, names: Callable[[ObjectName], bool]) -> None:
-        """Queue the cached objects that the function names selects, as after the first list."""
+        """Queue each cached object if names returns true for its name, as after the first list."""
         for obj in self._informer.list():
             if names(object_name(obj)):
                 self.on_add(obj, is_in_initial_list=True)
@@ -286,7 +286,7 @@ def _concerns(predicate: Predicate, old: Kind, new: Kind) -> bool:
 
 
 def _brought(verb: str, states: Sequence[Kind]) -> SpanContext | None:
-    """Return the trace that this event brings, or None if an earlier event already had the annotation."""
+    """Return the trace from the object's annotation, or None if an earlier event had the same annotation."""
     if verb in (LISTED, RESYNCED, DELETED):
         return None
     old, new = (annotated(state.metadata.annotations) for state in (states[0], states[-1]))
@@ -294,7 +294,7 @@ def _brought(verb: str, states: Sequence[Kind]) -> SpanContext | None:
 
 
 def _has_only_another_status(old: Kind, new: Kind) -> bool:
-    """Return whether only the status can differ, because the metadata with the generation is unchanged."""
+    """Return whether at most the status differs: the generation and the other metadata are unchanged."""
     before, after = old.metadata, new.metadata
     same = replace(before, resource_version=after.resource_version) == after
     return same and after.generation > 0

@@ -85,17 +85,17 @@ _ALSO_WITHOUT: Final = (
 
 
 def has_generation(resource: Resource) -> bool:
-    """Return whether the server increments a kind's generation. The data is that of kube-apiserver 1.36."""
+    """Return whether kube-apiserver increments a kind's generation. The lists above are for version 1.36."""
     if resource.group in _WITHOUT_GENERATION:
         return resource.plural in _WITH_GENERATION
     return (resource.group, resource.plural) not in _ALSO_WITHOUT
 
 
 class GenerationChanged(_Changed):
-    """Lets updates of the spec pass, but not of the status. The server increments the generation for them."""
+    """Lets updates of the spec pass, but not of the status, which do not increment the generation."""
 
     def aspect(self, obj: Object) -> object:
-        """Return the generation, and whether a deletion has begun."""
+        """Return the generation, and whether a deletion has started."""
         return obj.metadata.generation, obj.metadata.deletion_timestamp is None
 
 
@@ -167,7 +167,7 @@ def any_of(*predicates: Predicate) -> Predicate:
 
 
 def negate(predicate: Predicate) -> Predicate:
-    """Return a predicate that lets exactly those events pass that the given predicate drops."""
+    """Return the opposite predicate, which lets an event pass if the given predicate drops it."""
     return PredicateFuncs(
         create=lambda obj: not predicate.create(obj),
         update=lambda old, new: not predicate.update(old, new),

@@ -2,9 +2,9 @@
 The queue of one controller. It stores names with their causes, delays and priorities.
 
 Names from the initial list and from resyncs have a lower priority, which rises with their age. A failed name
-is queued again after a back-off, a name with a requeue_after after that time, and a name that failed
-permanently only after a change. A resync means no change, so it does not shorten a back-off, even if the
-back-off is longer than the resync period.
+is queued again after a back-off. A name with a requeue_after is queued again after the requested time. A name
+that failed permanently is queued again only after a change. A resync is not a change, so it does not shorten
+a back-off, even if the back-off is longer than the resync period.
 Decision: The last reconcile decides when to look again.
 """
 
@@ -32,16 +32,17 @@ NONE: Final[frozenset[str]] = frozenset()
 """No versions."""
 
 Marks = tuple[tuple[float, str], ...]
-"""When each wait of a name began, and the reason, oldest first; () if tracing is off."""
+"""The start and the reason of each wait of a name, oldest first; () if tracing is off."""
 
 
 class Cause(NamedTuple):
     """
     One reason to reconcile a name.
 
-    Fields: subject and verb, which form the label, such as `Deployment updated` or `requeue`, one of a few;
-    detail, such as an object's name or `after 30s`; is_resync, whether the object has not changed; trace, the
-    span whose write the watch event is about, or the span of the previous reconcile, or None if unknown.
+    Fields: subject and verb form the label, such as `Deployment updated` or `requeue`. Only a few different
+    labels exist. detail is, for example, an object's name or `after 30s`. is_resync is true if the object has
+    not changed. trace is the span whose write caused the watch event, or the span of the previous reconcile,
+    or None if unknown.
     """
 
     subject: str
@@ -60,7 +61,7 @@ class Cause(NamedTuple):
 
 
 class Taken(NamedTuple):
-    """The causes that a worker takes. If there are none, the name needs no work before due_at, if ever."""
+    """The causes that a worker takes. If there are none, the name is due at due_at; None means never."""
 
     causes: tuple[Cause, ...]
     due_at: float | None = None
@@ -71,13 +72,13 @@ class Causes:
     """
     Stores the causes of every waiting name, merged per name until a worker takes them.
 
-    State, under _lock: _pending, name -> its causes in order, each with the object versions that it is about,
-    or None if it always applies; _more, name -> the number of causes that were not stored; _scheduled, name
-    -> when it is due, by the clock, and why; _own, name -> the versions that its last reconcile wrote before
-    it failed; _marks, name -> since when its pending causes have waited. A name with pending causes is in the
-    queue or about to be added. A name with a scheduled cause is in the queue when it is due, or is about to
-    be added or taken by a worker.
-    Threads: any.
+    State, under _lock: _pending maps each name to its causes in order, and each cause to the object versions
+    that it is about, or to None if it always applies. _more maps a name to the number of causes that were not
+    stored. _scheduled maps a name to the time by the clock when it is due, and to the reason. _own maps a
+    name to the object versions that its last reconcile wrote before it failed. _marks maps a name to the
+    waits of its pending causes. A name with pending causes is in the queue or about to be added. Once a name
+    with a scheduled cause is due, it is in the queue, or is about to be added or taken by a worker.
+    Threads: usable from any thread.
     """
 
     def __init__(self) -> None:
@@ -119,7 +120,11 @@ class Causes:
             return True
 
     def failed(self, name: ObjectName, own: frozenset[str]) -> None:
-        """Note that a reconcile failed. The object versions in own, from its status writes, are ignored."""
+        """
+        Record that a reconcile failed, and ignore the updates that its own status writes cause.
+
+        Args: own contains the object versions that those writes created.
+        """
         with self._lock:
             self._own.pop(name, None)
             if not own:
@@ -133,7 +138,7 @@ class Causes:
                 self._marks.pop(name, None)
 
     def settled(self, name: ObjectName) -> None:
-        """Note that a reconcile succeeded."""
+        """Record that a reconcile succeeded."""
         with self._lock:
             self._own.pop(name, None)
 
@@ -225,9 +230,9 @@ class Standing(NamedTuple):
     """
     The state of a name in its queue.
 
-    Fields: causes, those that wait for a worker; due_in, the seconds until the name is due without a further
-    cause, or None, and due, the reason; failures, the number of failures in a row; gave_up, whether only a
-    change causes a reconcile.
+    Fields: causes are those that wait for a worker. due_in is the number of seconds until the name is due if
+    no further cause is added, or None if it is not scheduled; due is the reason. failures is the number of
+    consecutive failures. gave_up is true if only a change can cause a reconcile.
     """
 
     causes: tuple[Cause, ...]
@@ -239,11 +244,11 @@ class Standing(NamedTuple):
 
 class ReconcileQueue:
     """
-    A queue of names with causes. For each name, a worker calls get, take, one of park, settle, requeue, retry
-    and give_up, and finally done.
+    A queue of names with causes.
 
-    State, under _lock: _given_up, the names that failed permanently and have not changed since. _causes and
-    _queue have their own locks. A cause is always stored before its name is queued.
+    For each name, a worker calls get and take, then park, settle, requeue, retry or give_up, and then done.
+    State, under _lock: _given_up contains the names that failed permanently and have not changed since.
+    _causes and _queue have their own locks. A cause is always stored before its name is queued.
     Threads: listeners add names; workers call the other methods, each for the name that it is working on.
     """
 
@@ -269,7 +274,8 @@ class ReconcileQueue:
         """
         Queue a name. A resync has no effect if the name failed permanently or is backing off.
 
-        Args: version is as in Causes.add. A status that a failed reconcile wrote has no effect either.
+        The update of a status has no effect either if the name's last reconcile wrote that status and failed.
+        Args: version is as in Causes.add.
         """
         if self._is_idle_resync(name, cause):
             return
@@ -322,19 +328,20 @@ class ReconcileQueue:
         self, name: ObjectName, causes: tuple[Cause, ...], seconds: float, why: str = "", marks: Marks = ()
     ) -> None:
         """
-        Park a name whose own writes a cache lacks, with its causes, until wake or for this many seconds.
+        Park a name with its causes, because a cache does not have the name's own writes yet.
 
-        Args: marks are the waits returned by taken; the wait that begins now is added, with the reason why.
+        The name is queued again after the given seconds, or when wake is called.
+        Args: marks are the waits returned by taken; park adds the wait that starts now. why is its reason.
         """
         if TRACE.on:
-            self._tell_wait(name, seconds, "a cache lacks what its last sync wrote")
+            self._tell_wait(name, seconds, "a cache does not have its last sync's writes yet")
         if TRACING.on and (not marks or marks[-1][1] != why):
             marks += self._marks(why)
         self._causes.add(name, causes, marks=marks)
         self._queue.add_after(name, seconds)
 
     def settle(self, name: ObjectName) -> None:
-        """Note that a reconcile succeeded."""
+        """Record that a reconcile succeeded."""
         self._queue.forget(name)
         self._causes.settled(name)
         self._set_given_up(name, given_up=False)
@@ -372,7 +379,7 @@ class ReconcileQueue:
 
     def give_up(self, name: ObjectName, *, own: frozenset[str] = NONE) -> None:
         """
-        Note that a reconcile failed permanently, so that only a change, and no resync, causes another one.
+        Record that a reconcile failed permanently, so that only a change, not a resync, causes another one.
 
         Args: own is as in Causes.failed.
         """
@@ -399,7 +406,7 @@ class ReconcileQueue:
                     self.add(name, Cause("object", "came"))
 
     def done(self, name: ObjectName) -> None:
-        """Note that a worker has finished with a name. If the name was added meanwhile, it waits again."""
+        """Record that a worker has finished with a name. If it was added meanwhile, queue it again."""
         self._queue.done(name)
 
     def num_requeues(self, name: ObjectName) -> int:
@@ -415,7 +422,7 @@ class ReconcileQueue:
         return self.num_requeues(name) > 0 or self._causes.wait(name)
 
     def depths(self) -> Mapping[int, int]:
-        """Return priority -> the number of queued names, including those added again during a reconcile."""
+        """Return the number of queued names per priority, including those added again during a reconcile."""
         return self._queue.depths()
 
     def __repr__(self) -> str:

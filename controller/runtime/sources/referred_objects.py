@@ -4,11 +4,11 @@ Follow the objects to which a controller's objects refer by name, usually with o
     Site default/a --names(site)--> Secret default/tls --list and watch of that name--> one cached Secret
     Secret default/tls updated --> Site default/a is queued
 
-A watch of one name needs permission for only that name, and memory for one object. It begins with the first
-reference. It ends a few seconds after the last one, so that a reference that is soon added again does not
-need a new list. A name is followed in one of three ways:
+A watch of one name needs permission for only that name, and memory for one object. It starts with the first
+reference. It ends a few seconds after the last reference is removed, so that a reference that is soon added
+again does not need a new list. A name is followed in one of three ways:
 
-    watched     a watch of the name. It needs a thread and a connection, so their number is limited
+    watched     a watch of the name. The number of watches is limited: each needs a thread and a connection
     together    a single watch of the metadata of all objects in a namespace, if it has more than MOST_WATCHES
                 names and the role allows that watch
     polled      requests for the metadata of all other names, by one thread in turn, at most POLLS a second
@@ -77,11 +77,11 @@ _SERVER_ERROR: Final = 500
 _LONGEST_NAME: Final = 253
 
 NamesFunc: TypeAlias = Callable[[Any], Iterable[str | ObjectName]]
-"""Returns the names to which an object refers. A string means its namespace; "" is ignored. Pure."""
+"""Returns the names to which an object refers. A str is in the same namespace; "" is ignored. Pure."""
 
 
 class NotReferredError(ReconcileError):
-    """A reconcile read an object to which its own object does not refer, so changes would not wake it."""
+    """A reconcile read an object to which its own object does not refer. Later changes would go unnoticed."""
 
 
 class Watcher(Protocol):
@@ -91,7 +91,7 @@ class Watcher(Protocol):
     seams: Seams
 
     def watch(self, kind: type[T], namespace: str) -> MultiNamespaceInformer[T] | None:
-        """Start an informer for a namespace, which `stop` ends. Return None if too many are running."""
+        """Start an informer for a namespace. Its stop() ends it. Return None if too many are running."""
 
     def watch_object(self, kind: type[T], name: ObjectName, changed: Changed[T]) -> ObjectWatch[T] | None:
         """Start a watch of one object. Return None if too many are running."""
@@ -145,16 +145,17 @@ class ReferredObjects(Generic[T]):
     One `refers_to` of a controller. Implements handloop.controller.runtime.reconciling.controller.Watch and,
     for the objects in _held, handloop.controller.runtime.guards.own_writes.Mirror.
 
-    State, under _lock (2): _of, owner -> the names to which it refers; _by, name -> its owners, which are the
-    objects that refer to it; _in, namespace -> the names in it that are in _by and can exist. Each of these
-    names is followed in one of three ways. Either _held, by namespace and name, has its watch; or _all has a
-    synced informer for its namespace; or it is polled, and _polled has the result of the last poll, or None
-    before the first. _refused, namespace -> until when no informer is started for it. _idle, name in _held
-    without owners -> since when. _polls, whether the polling thread is running. _registration is None before
-    start. References are read from the owners' cache under the lock, so that a thread cannot replace another
-    thread's newer result for the same owner.
-    Threads: the listeners of the owners and of the referred objects; watches; `references-<plural>`; workers,
-    which read.
+    State, under _lock (2): _of maps each owner to the names to which it refers. _by maps each name to its
+    owners, which are the objects that refer to it. _in maps each namespace to the names in it that are in _by
+    and can exist. Each of these names is followed in one of three ways: _held, by namespace and name,
+    contains its watch; or _all contains a synced informer for its namespace; or the name is polled, and
+    _polled contains the result of the last poll, or None before the first poll. _refused maps a namespace to
+    the time before which no informer is started for it. _idle maps each name that is in _held without owners
+    to the time since which it has had none. _polls is true while the polling thread runs. _registration is
+    None before start. References are read from the owners' cache under the lock, so that a thread cannot
+    replace another thread's newer result for the same owner.
+    Threads: used by the listeners of the owners and of the referred objects, by the threads of watches, by
+    `references-<plural>`, and by workers, which call get.
     """
 
     def __init__(
@@ -169,8 +170,8 @@ class ReferredObjects(Generic[T]):
         allowed: Collection[str] | None = None,
     ) -> None:
         """
-        Args: observed is called for each watch event with `plural.group` and the object's name. allowed has
-        the names to which objects can refer; None means any name.
+        Args: observed is called for each watch event with `plural.group` and the object's name. allowed
+        contains the names to which objects can refer; None means any name.
         """
         self.kind = kind
         self._names = names
@@ -199,7 +200,7 @@ class ReferredObjects(Generic[T]):
             return f"<ReferredObjects of {self.kind.resource}: {counts}>"
 
     def start(self) -> None:
-        """Begin to follow the owners' references, starting with the owners in the cache."""
+        """Start to follow the owners' references, starting with the owners in the cache."""
         look = self._look_at
         handler = ResourceEventHandlerFuncs[Any](
             add_func=lambda obj: look(object_name(obj)),
@@ -210,7 +211,11 @@ class ReferredObjects(Generic[T]):
         self._registration = self._owners.add_event_handler(handler)
 
     def troubles(self) -> list[str]:
-        """Return why the first lists are not complete. Omit failing lists, which delay only their owners."""
+        """
+        Return why the first lists are not complete.
+
+        Failing lists are not included, because they delay only their owners.
+        """
         if self._registration is not None and not self._registration.has_synced():
             return [f"{self.kind.resource.group_resource}: its references are not known yet"]
         with self._lock:
@@ -270,13 +275,13 @@ class ReferredObjects(Generic[T]):
     # the methods of a mirror, for own writes
 
     def get_by_key(self, key: str) -> Kind | None:
-        """Return the cached object with that key, or None if it has no watch of its own."""
+        """Return the cached object with that key, or None if that object has no watch of its own."""
         namespace = namespace_of_key(key)
         held = self._watch(ObjectName(namespace, key.removeprefix(f"{namespace}/")))
         return None if held is None else held.get()
 
     def has_seen(self, namespace: str, resource_version: str) -> bool:
-        """Return whether all single watches in a namespace have all changes up to a version."""
+        """Return whether each watch of one object in a namespace has received all changes up to a version."""
         with self._lock:
             held = list(self._held.get(namespace, {}).values())
         return all(watch.has_seen(resource_version) for watch in held)
@@ -322,7 +327,11 @@ class ReferredObjects(Generic[T]):
             self._in.get(name.namespace, set()).discard(name)
 
     def _arrange_locked(self, namespace: str) -> _Change:
-        """Start to follow each name in a namespace in one of the three ways. Return what to end and wake."""
+        """
+        Start to follow each name in a namespace in one of the three ways.
+
+        Returns: the watches to end, and the names whose owners to wake.
+        """
         names, held = self._in.get(namespace, set()), self._held.setdefault(namespace, {})
         ended: list[Stoppable] = []
         together = self._together_locked(namespace, len(names), ended)
@@ -483,7 +492,11 @@ class ReferredObjects(Generic[T]):
 
 
 class _Wakes:
-    """Wakes a name's owners, but not on resyncs. A handloop.informers.handlers.ResourceEventHandler."""
+    """
+    Wakes a name's owners, except on resyncs.
+
+    Implements handloop.informers.handlers.ResourceEventHandler.
+    """
 
     def __init__(self, wake: Callable[[ObjectName, str], None]) -> None:
         self._wake = wake

@@ -102,7 +102,7 @@ def test_a_named_pipe_waits_for_its_writer(fifo: str) -> None:
 
 def test_a_pipe_has_a_deadline(fifo: str) -> None:
     """No writer, or a writer that does not end."""
-    with pytest.raises(TimeoutError, match=r"it did not end in 0.1 s"):
+    with pytest.raises(TimeoutError, match=r"it did not end within 0.1 s"):
         read_bounded(fifo, seconds=0.1, stop=threading.Event())
     with piped() as (path, writer):
         os.write(writer, b"a")

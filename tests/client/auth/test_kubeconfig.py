@@ -229,10 +229,11 @@ def test_a_kubeconfig_that_does_not_end_is_refused(
     with pytest.raises(ConfigError, match=f"kubeconfig {path}: stopped before its end came"):
         reading.result()
     monkeypatch.setattr("handloop.client.auth.kubeconfig.PIPE_SECONDS", 0.1)
-    with pytest.raises(ConfigError, match=rf"kubeconfig {path}: it did not end in 0.1 s") as caught:
+    with pytest.raises(ConfigError, match=rf"kubeconfig {path}: it did not end within 0.1 s") as caught:
         read_kubeconfig(path, required=required)
     assert caught.value.kind is ConfigProblem.UNREADABLE
-    assert caught.value.fix == f"the program that writes to {path} must end; or write to a file first"
+    fix = f"end the program that writes to {path}, or save its output in a file first"
+    assert caught.value.fix == fix
 
 
 def test_the_fix_fits_the_mistake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -128,7 +128,7 @@ def test_what_does_not_load_is_a_config_error(authority: CertificateAuthority, t
         (
             TLSOptions(key_pair=KeyPair(certificate_file=str(one.certificate), key_file=str(other.key))),
             str(one.certificate),
-            "do not belong together",
+            "do not match",
         ),
         (
             TLSOptions(key_pair=KeyPair(one.certificate.read_bytes(), b"garbage")),

@@ -204,7 +204,7 @@ def test_each_end_of_a_reconcile_is_reported_as_the_last_two_steps() -> None:
             11,
             "q",
             str(NAME),
-            {"seconds": 5, "failures": 0, "waits": "a cache lacks what its last sync wrote"},
+            {"seconds": 5, "failures": 0, "waits": "a cache does not have its last sync's writes yet"},
         ),
         (12, "q", str(NAME), {"again": False}),
     ]
