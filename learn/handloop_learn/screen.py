@@ -162,7 +162,7 @@ class Screen:
         """
         self._unread = 0
         self._write_painted(f"Next: {title}", Colour.BOLD)
-        return not self._read(" Enter continues, q quits: ").lower().startswith("q")
+        return not self._read("  Enter continues, q quits: ").lower().startswith("q")
 
     def _shown(self, name: str, value: str) -> list[str]:
         """Return the lines of a live value, beside its name, or below it if a word is too long."""

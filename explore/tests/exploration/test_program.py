@@ -142,7 +142,7 @@ def test_a_kind_of_another_program_comes_with_its_definition(capsys: pytest.Capt
     assert (code, "ConfigMap default/a does not come back" in text) == (EXIT_FOUND, True)
     assert "CustomResourceDefinition" not in text
     assert explored("certs:set_up", "--apply=certificate.yaml")[0] == EXIT_USAGE
-    assert "no kind Certificate in cert-manager.io/v1: give its CustomResourceDef" in capsys.readouterr().err
+    assert "no kind Certificate in cert-manager.io/v1; add its CustomResourceDef" in capsys.readouterr().err
 
 
 def test_changes_are_generated_for_a_kind() -> None:

@@ -170,7 +170,7 @@ def test_another_address_is_warned_of(options: Options, caplog: pytest.LogCaptur
     with running_sandbox(replace(options, sandbox_address="0.0.0.0")) as path:  # noqa: S104 - the subject
         assert "127.0.0.1" in load_config(kubeconfig=str(path)).host
     assert "the sandbox listens on 0.0.0.0: other machines can reach it" in caplog.text
-    assert "unencrypted over the network; use TLS" in caplog.text
+    assert "unencrypted over the network. Use TLS" in caplog.text
 
 
 def test_the_hint_is_short_where_it_can_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

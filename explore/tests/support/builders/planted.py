@@ -557,7 +557,7 @@ class Reads:
 
 
 THEMES: Final = (ConfigMap, lambda config: [object_name(config)._replace(name="a")])
-RENAMED: Final = "undisturbed it ends differently"
+RENAMED: Final = "the undisturbed run ends differently"
 
 PLANTED: Final[dict[str, Planted]] = {
     "a child is not owned": Planted(

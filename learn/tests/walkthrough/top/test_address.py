@@ -39,7 +39,7 @@ def test_what_is_no_address_is_refused(text: str) -> None:
 def test_the_sandbox_of_this_folder_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By the file that it writes; without it a sentence has the line to type."""
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(OSError, match=r"start `python -m controller --sandbox`, or give --address"):
+    with pytest.raises(OSError, match=r"start `python -m controller --sandbox`, or set --address"):
         sandbox_url()
     URL_FILE.parent.mkdir()
     URL_FILE.write_text("http://127.0.0.1:4242/debug/live/\n", encoding="utf-8")

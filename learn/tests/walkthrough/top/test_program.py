@@ -94,7 +94,7 @@ def test_a_key_that_is_none_is_refused(capsys: pytest.CaptureFixture[str]) -> No
         with pytest.raises(SystemExit) as caught:
             main(["--follow", key])
         assert caught.value.code == 2
-        assert "give namespace/name, such as default/example-foo" in capsys.readouterr().err
+        assert "write namespace/name, such as default/example-foo" in capsys.readouterr().err
 
 
 def test_a_reader_that_goes_away_ends_it() -> None:
@@ -122,4 +122,4 @@ def test_an_invalid_address_is_refused(capsys: pytest.CaptureFixture[str]) -> No
     with pytest.raises(SystemExit) as caught:
         main(["--address", "nonsense"])
     assert caught.value.code == 2
-    assert "give host:port or a URL" in capsys.readouterr().err
+    assert "write host:port or a URL" in capsys.readouterr().err
