@@ -35,7 +35,7 @@ def checked_predicates(kind: Any, predicates: Sequence[Predicate]) -> tuple[Pred
             raise TypeError(f"a predicate is an object, not a class: call {each.__name__}(...)")
         if not all(callable(getattr(each, name, None)) for name in ("create", "update", "delete")):
             raise TypeError(
-                f"a predicate has create, update and delete, and {each!r} does not: "
+                f"a predicate must have create, update and delete, but {each!r} does not: "
                 "PredicateFuncs(update=function) turns a function into one"
             )
         if isinstance(each, GenerationChanged) and not has_generation(kind.resource):
@@ -47,7 +47,11 @@ def checked_predicates(kind: Any, predicates: Sequence[Predicate]) -> tuple[Pred
 
 
 class WatchSpec(NamedTuple):
-    """One declared watch. If names_of is None, it reconciles the controlling owner, or every owner."""
+    """
+    One declared watch.
+
+    If names_of is None, a change reconciles the controlling owner or, with every_owner, all owners.
+    """
 
     kind: type[Any]
     selection: Selection
@@ -68,7 +72,7 @@ class ReferenceSpec(NamedTuple):
         """
         The access for the references.
 
-        Without allowed names, it includes get, because objects that are too many to watch are read instead.
+        Without allowed names, it includes get: if there are too many objects to watch, they are read instead.
         """
         if self.allowed is None:
             return Access(resource=self.kind.resource, verbs=("get", "list", "watch"), by_name=True)
@@ -82,7 +86,7 @@ class ControllerSpec:
     A controller as its author declared it.
 
     The first entry of watches comes from for_; the keys of written are the kinds given to writes(); access
-    has the author's own declarations.
+    contains only what the author declared.
     """
 
     name: str
@@ -100,7 +104,7 @@ class ControllerSpec:
 
     @property
     def owned(self) -> list[type[Any]]:
-        """The kinds of owns."""
+        """The kinds given to owns()."""
         return [each.kind for each in self.watches if each.names_of is None]
 
     def implied_access(self) -> list[Access]:

@@ -166,7 +166,7 @@ def _own_certificate(address: BindAddress, clock: Clock) -> Callable[[], ssl.SSL
     try:
         return OwnCertificate(clock).context
     except ImportError as error:
-        why = "cannot create a certificate without a package: pip install cryptography"
+        why = "cannot create a certificate without the package cryptography: pip install cryptography"
         raise NoCertificateError(str(address), "metrics", why) from error
     except OSError as error:
         raise NoCertificateError(str(address), "metrics", f"cannot create a certificate: {error}") from error

@@ -51,8 +51,8 @@ def wait_for_caches(
 
     Args: waiting names the waiting component in the error; timeout_seconds may be infinite.
     Returns: False if stop was set first.
-    Raises: CacheSyncTimeoutError.
-    Blocks: until then.
+    Raises: CacheSyncTimeoutError after the timeout.
+    Blocks: until the list is empty, stop is set, or the timeout has passed.
     """
     began_at = clock.now()
     while left := troubles():
@@ -85,7 +85,7 @@ class FirstReads:
     """
     Makes the first reads of a cache wait until it is filled, while the process runs.
 
-    State: _stop, the process's stop event, or None before begin. Threads: any.
+    State: _stop, the process's stop event, or None before begin. Threads: any thread may wait.
     """
 
     def __init__(self, *, timeout_seconds: float, clock: Clock) -> None:

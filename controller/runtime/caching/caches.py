@@ -1,7 +1,8 @@
 """
 A process's informers, one per kind, selection and namespace, and health checks for their caches.
 
-Follows: controller-runtime pkg/cache, differs: a kind has one typed form, so it has one informer.
+Follows: controller-runtime pkg/cache, differs: a kind has one informer, not one for its typed and one for its
+unstructured form.
 """
 
 from __future__ import annotations
@@ -55,23 +56,23 @@ MOST_OBJECTS: Final = 48
 """The largest number of single objects that a process may watch. Each needs a thread and a connection."""
 
 MOST_INFORMERS: Final = 6
-"""The largest number of informers that serve one user each. Each needs three threads and a connection."""
+"""The largest number of informers for single callers. Each needs three threads and a connection."""
 
 WARM_UP_SECONDS: Final = 60.0
 """The longest time that warm_up waits for caches to be filled."""
 
 FRESH_SECONDS: Final = 120.0
-"""The longest time that a ready process's caches may lag. A rolling restart of API servers takes less."""
+"""The longest lag of a ready process's caches. A rolling restart of API servers takes less time."""
 BLOCKED_SECONDS: Final = 60.0
-"""How long a handler's call may last. A longer call makes the process unready, later dead."""
+"""The longest handler call of a ready process. A call of STUCK_SECONDS also fails the liveness check."""
 STUCK_SECONDS: Final = 300.0
 
 
 class _One(Protocol):
-    """A watch or function that was started for one user. It ends when all caches stop, at the latest."""
+    """A watch or function that was started for one caller. It ends no later than the caches."""
 
     def stop(self) -> None:
-        """End it; does not wait."""
+        """Tell the watch or function to end. Does not wait."""
 
 
 class _Beside:
@@ -86,16 +87,17 @@ class _Beside:
 
 class Caches:
     """
-    A process's informer factories: one per namespace, or a single one for all namespaces. Threads: any.
+    A process's informer factories: one per namespace, or a single one for all namespaces.
 
     If the namespaces are given as a label selector, factories come and go with the namespaces that it
     selects. When a namespace leaves, its informers end, and no handler is called, because nothing was
     deleted. A cluster-scoped kind always has one informer.
     State: _stop, the event passed to start, or None before that. start sets _stop before it starts the
-    factories, each under its lock, so an informer that is created too late for this start finds _stop set.
-    Under _lock (4): _factories, a mapping that is replaced; _views, (kind, selection) -> its informers;
-    _left, the namespaces that have left; _ones, what was started for single users and may still run -> its
-    thread.
+    factories, each under its lock. informer_for starts an informer that is created too late for this.
+    Under _lock (4): _factories, a mapping that is replaced; _views, which maps (kind, selection) to its
+    informers; _left, the namespaces that have left; _ones, which maps each watch or function of a single
+    caller to its thread.
+    Threads: any thread may call the methods.
     """
 
     def __init__(
@@ -208,7 +210,7 @@ class Caches:
     # informers
 
     def informer_for(self, kind: type[T], selection: Selection = EVERYTHING) -> MultiNamespaceInformer[T]:
-        """Return a selection's shared informers. After start, they are also started, but not waited for."""
+        """Return a selection's shared informers. After start, also start them, without waiting for them."""
         with self._lock:
             view = self._views.get((kind, selection))
             if view is None:
@@ -236,12 +238,12 @@ class Caches:
         self, kind: type[T], namespace: str, *, plain: bool = False
     ) -> MultiNamespaceInformer[T] | None:
         """
-        Start an informer of a namespace for one caller, who has to stop it. Return None if there are too
-        many.
+        Start an informer of a namespace for one caller, who has to stop it.
 
-        The informer also ends when the caches stop. It has no metrics, because they would outlive it.
+        The informer also ends when the caches stop. It has no metrics, because metrics would outlive it.
 
         Args: plain omits the options that the author chose for the controllers' kinds.
+        Returns: None if MOST_INFORMERS such informers are running, or if no thread is available.
         """
         suffix = f"@{namespace}" if namespace else ""
         # Its failures are not logged as warnings, because the caller can read from another source.
@@ -268,9 +270,10 @@ class Caches:
 
     def watch_object(self, kind: type[T], name: ObjectName, changed: Changed[T]) -> ObjectWatch[T] | None:
         """
-        Start a watch of one object for one caller, who has to stop it. Return None if there are too many.
+        Start a watch of one object for one caller, who has to stop it.
 
         The watch also ends when the caches stop.
+        Returns: None if MOST_OBJECTS such watches are running, or if no thread is available.
         """
         objects = self._client.resource(kind)
         watch = ObjectWatch(
@@ -286,7 +289,11 @@ class Caches:
         return self._start_one(name, beside, beside.run, math.inf)
 
     def _start_one(self, name: str, one: _One, run: Callable[[], None], most: float) -> bool:
-        """Start a thread for one user. Returns: False if too many run, or if no thread is available."""
+        """
+        Start a thread for one caller.
+
+        Returns: False if `most` threads of this type are running, or if no thread is available.
+        """
         assert self._stop is not None, "call start before starting a watch"
         with self._lock:
             self._ones = {each: its for each, its in self._ones.items() if its.is_alive()}
@@ -302,7 +309,11 @@ class Caches:
         return True
 
     def informer_of(self, group_resource: str) -> MultiNamespaceInformer[Any] | None:
-        """Return the existing shared informers that cache a whole kind, given as `plural.group`, or None."""
+        """
+        Return the existing shared informers that cache a whole kind, or None if there are none.
+
+        Args: group_resource is the kind as `plural.group`.
+        """
         whole = (
             informer.kind
             for informer in self.informers()
@@ -347,7 +358,7 @@ class Caches:
         Stop all informers, permanently.
 
         Returns: the plurals of the kinds whose informers have not ended in time.
-        Blocks: until they have ended, or time is up.
+        Blocks: until the informers have ended, or the seconds have passed.
         """
         deadline = Deadline(seconds, clock=self._clock)
         late = [kind for each in self._all_factories() for kind in each.shutdown(deadline.remaining())]
@@ -364,7 +375,7 @@ class Caches:
         """
         Wait until every cache is either filled or reports a problem.
 
-        Blocks: until then, for at most WARM_UP_SECONDS.
+        Blocks: until every cache is filled or reports a problem, for at most WARM_UP_SECONDS.
         """
         progress = self._progress()
         began_at = self._clock.now()
@@ -375,9 +386,9 @@ class Caches:
 
     def catch_up(self, stop: threading.Event) -> None:
         """
-        Wait until all caches have everything that was written before this call, perhaps by a former leader.
+        Wait until all caches contain everything that was written before this call, even by a former leader.
 
-        Blocks: until then, or until stop is set.
+        Blocks: until the caches are up to date, or until stop is set.
         """
         catch_up(self.informers(), stop, clock=self._clock, is_failing=lambda each: failing(each) is not None)
 
@@ -385,7 +396,7 @@ class Caches:
         """
         Report from time to time how complete the caches are.
 
-        Blocks: until all are filled, or stop is set.
+        Blocks: until all caches are filled, or until stop is set.
         """
         progress = self._progress()
         while self._unfilled():
@@ -403,7 +414,7 @@ class Caches:
         counts as filled.
         """
         waiting = [view.kind.resource.plural for view in self._unfilled() if not _waits_for_conversion(view)]
-        return f"no complete list yet of {', '.join(dict.fromkeys(waiting))}" if waiting else None
+        return f"caches not filled yet: {', '.join(dict.fromkeys(waiting))}" if waiting else None
 
     def _any_is_being_filled(self) -> bool:
         unknown = self._changing is not None and not self._changing.known()
@@ -413,12 +424,12 @@ class Caches:
         return [view for view in self.views() if not view.has_synced()]
 
     def alive_check(self) -> str | None:
-        """A health check: every informer thread is alive, and none is stuck in one call of a handler."""
+        """A health check: every informer thread is alive, and none is stuck in a handler's call."""
         dead = [informer.name for informer in self.informers() if informer.has_died()]
         return f"dead threads: {', '.join(dead)}" if dead else self._blocked(STUCK_SECONDS)
 
     def _blocked(self, seconds: float) -> str | None:
-        """Return the handlers (or map functions) whose current call has lasted longer than this, as text."""
+        """Return, as text, the handlers (or map functions) whose call has taken longer than the seconds."""
         found = [
             f"{informer.name}: {listener.name} for {listener.blocked_seconds:.0f}s"
             for informer in self.informers()
@@ -433,7 +444,8 @@ class Caches:
         """
         A health check: no cache lags by more than FRESH_SECONDS. Caches lag while no API server answers.
 
-        If the server refuses one of several namespaces, a warning is logged, but the process stays ready.
+        If the server refuses access to one of several namespaces, a warning is logged, but the process stays
+        ready.
         """
         now = self._clock.now()
         informers = self.informers()
@@ -455,17 +467,17 @@ class Caches:
 
 def chosen_namespaces(namespaces: Sequence[str] | str | Selector) -> list[str] | Selector:
     """
-    Return the namespaces to watch, each once; [""] for all; or the label selector that was given.
+    Return the namespaces to watch, without duplicates; [""] for all; or the label selector.
 
-    Raises: TypeError for a str that is a single name; SelectorError for an invalid selector; ValueError if ""
-    is combined with names, because their objects would be cached twice.
+    Raises: TypeError for a str that is or contains a name; SelectorError for an invalid selector; ValueError
+    if "" is combined with names, because their objects would be cached twice.
     """
     if isinstance(namespaces, Selector):
         return namespaces
     if isinstance(namespaces, str):
         if not namespaces or not label_value_errors(namespaces):
             raise TypeError(
-                f"namespaces is a sequence of names, such as ({namespaces!r},), or a label selector"
+                f"namespaces must be a sequence of names, such as ({namespaces!r},), or a label selector"
             )
         selector = parse_selector(namespaces)
         if any(each.operator is Operator.EXISTS for each in selector.requirements):
@@ -474,8 +486,8 @@ def chosen_namespaces(namespaces: Sequence[str] | str | Selector) -> list[str] |
     chosen = list(dict.fromkeys(namespaces)) or [""]
     if "" in chosen and len(chosen) > 1:
         raise ValueError(
-            f'namespaces={namespaces!r} contains "", which means all namespaces, and names: '
-            'remove "" to watch only these, or pass () for all'
+            f'namespaces={namespaces!r} contains names and "", which means all namespaces: '
+            'remove "" to watch only the named ones, or pass () for all'
         )
     return chosen
 

@@ -1,8 +1,9 @@
 """
-The informers of one kind, seen as one: a single informer for all namespaces, or one for each of several.
+The informers of one kind behind one interface: one informer for all namespaces, or one for each of several.
 
 A watch covers one namespace or all of them, so a controller for several namespaces has an informer in each.
-With a namespace selector, informers come and go. With a restriction, the objects in one informer come and go.
+With a namespace selector, informers come and go. With a restriction, which limits the objects that an
+informer may store, objects also come and go.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _NOT_CONVERTED: Final = "conversion webhook for "
 _REFUSALS: Final = (HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND)
 
 _MOST_FILLED: Final = 1000
-"""The largest number of namespaces that are remembered. A read may name any string as its namespace."""
+"""The largest size of _filled. It needs a limit, because a read can name any string as its namespace."""
 
 RECONCILED: Final[ContextVar[str]] = ContextVar("RECONCILED", default="")
 """The namespace of the name that this thread is reconciling, or "" if it reconciles none."""
@@ -50,8 +51,9 @@ class ChangingNamespaces(NamedTuple):
     """
     A changing set of namespaces.
 
-    Fields: text, what they have in common; known, whether the first list of them has arrived; model, an
-    informer that never starts. It is set up like each namespace's informer, and refuses the same indexes.
+    Fields: text, the labels that they have in common; known, which returns whether their first list has
+    arrived; model, an informer that is never started. New indexes are added to model first, so that an
+    invalid index is refused even if there is no namespace yet.
     """
 
     text: str
@@ -64,8 +66,8 @@ class _Gate(Generic[T]):
     Passes one namespace's events to a handler, until the namespace leaves. Implements
     handloop.informers.handlers.ResourceEventHandler.
 
-    It also drops objects that the restriction no longer admits at the time of the call. If a namespace leaves
-    during a call, the call may read a namespace that is no longer watched.
+    It also drops an event whose object the restriction no longer admits. If a namespace leaves while the
+    handler runs, the handler's NamespaceNotWatched is ignored.
     """
 
     def __init__(self, handler: ResourceEventHandler[T], restriction: Restriction[T]) -> None:
@@ -97,7 +99,7 @@ class _Gate(Generic[T]):
 
 
 class _Registration(Generic[T]):
-    """A handler that was added to all parts, and is added to parts that join later."""
+    """A handler that was added to all parts, and will be added to each part that joins later."""
 
     def __init__(
         self,
@@ -106,7 +108,7 @@ class _Registration(Generic[T]):
         *,
         changing: bool,
     ) -> None:
-        """Args: changing = namespaces come and go."""
+        """Args: changing is whether namespaces come and go."""
         self._handler = handler
         self._resync_seconds = resync_seconds
         self._changing = changing
@@ -131,7 +133,7 @@ class _Registration(Generic[T]):
         self._parts = {name: part for name, part in self._parts.items() if name != namespace}
 
     def has_synced(self) -> bool:
-        """Return whether the handler has received the first list of each part that the start waits for."""
+        """Return whether the handler has received the first list of each part that _awaited returns."""
         awaited = _awaited([part for part, _ in self._parts.values()], changing=self._changing)
         return all(added.has_synced() for part, added in self._parts.values() if part in awaited)
 
@@ -144,10 +146,10 @@ class MultiNamespaceInformer(Lister[T]):
     no handler is called, reads raise NamespaceNotWatched, and `has_left` is True for the namespace.
     Fields: kind; indexer, which reads the informers' stores; restricts, whether a restriction admits only
     part of the kind.
-    State: _parts, a mapping that is replaced; _filled, used only if there is a single part: what its
-    restriction admitted when last checked, and the stores of the namespaces that were filled by then, which
-    is enough for most reads. Under _lock (6): _indexers, _callbacks and _registrations, which are given to
-    parts that join later, and _on_left. Threads: any.
+    State: _parts, a mapping that is replaced; _filled, a cache for reads if there is a single part: the
+    restriction's `now`, and for each namespace that was filled under it, the store. Under _lock (6):
+    _indexers, _callbacks and _registrations, which are given to parts that join later, and _on_left.
+    Threads: any thread may call the methods.
     """
 
     def __init__(
@@ -206,7 +208,11 @@ class MultiNamespaceInformer(Lister[T]):
             self._replace_parts_locked({**self._parts, namespace: part})
 
     def mute(self, namespace: str) -> None:
-        """Stop a namespace's handlers. Mute all kinds before one leaves: handlers also read other kinds."""
+        """
+        Stop passing a namespace's events to handlers.
+
+        Call this for all kinds before any kind's leave, because a handler may also read other kinds.
+        """
         with self._lock:
             for registration in self._registrations:
                 registration.mute(namespace)
@@ -245,7 +251,7 @@ class MultiNamespaceInformer(Lister[T]):
     # the informers as one
 
     def has_synced(self, namespace: str = "") -> bool:
-        """Return whether all first lists that troubles() reports on are completely in their stores."""
+        """Return whether troubles(namespace) is empty: every awaited first list is complete and stored."""
         return self._is_known() and not self._unfilled(namespace)
 
     def add_indexers(self, indexers: Indexers[T]) -> None:
@@ -293,7 +299,7 @@ class MultiNamespaceInformer(Lister[T]):
             informer.stop()
 
     def _read(self, namespace: str = "") -> Cache[T]:
-        """Wait for a namespace's cache, and check that it is watched, even in a cache of all namespaces."""
+        """Return the cache to read. If it is not filled yet for the namespace ("" = all), call fill first."""
         only = self._only
         if only is None or not namespace:
             return self._read_filled(namespace)
@@ -338,7 +344,7 @@ class MultiNamespaceInformer(Lister[T]):
         return super().get(name)
 
     def get_by_key(self, key: str) -> T | None:
-        """Return the cached object with this store key, or None, also if its namespace is not watched."""
+        """Return the object with this store key; None if it is not cached or its namespace is not watched."""
         part = self._part(namespace_of_key(key))
         found = None if part is None else part.indexer.get_by_key(key)
         return None if part is None or found is None or not part.restriction.holds(found) else found
@@ -356,7 +362,7 @@ class MultiNamespaceInformer(Lister[T]):
         labels.
 
         Args: body is the object as the server sent it.
-        Raises: msgspec.MsgspecError.
+        Raises: msgspec.MsgspecError for a body that is not valid JSON.
         """
         restricted = [part.restriction for part in self.informers if part.restriction.restricts]
         if not self.selection and not restricted:
@@ -365,14 +371,14 @@ class MultiNamespaceInformer(Lister[T]):
         return self.selection.matches(obj) and all(each.would_hold(obj) for each in restricted)
 
     def is_quarantined(self, name: ObjectName) -> bool:
-        """Return whether an existing object is not stored, because it does not or did not fit its type."""
+        """Return whether an existing object does not fit its type, or fits again but is not stored yet."""
         if not self.has_synced(name.namespace):
             self._fill(self, name.namespace)
         part = self._part(name.namespace)
         return part is not None and part.quarantine.is_quarantined(str(name))
 
     def why_unindexed(self, name: ObjectName) -> str:
-        """Return which indexes lack an object because their function failed, and why; "" if none do."""
+        """Return which indexes lack the object, and why, as text; "" if every index has it."""
         part = self._part(name.namespace)
         return "" if part is None else part.indexer.why_unindexed(str(name))
 
@@ -380,16 +386,16 @@ class MultiNamespaceInformer(Lister[T]):
         return self._parts.get(namespace) or self._parts.get("")
 
     def is_failing(self, namespace: str = "") -> bool:
-        """Return whether a first list that troubles() reports on has failed, and is being retried."""
+        """Return whether troubles(namespace) contains a failed list, which is being retried."""
         return any(failing(part) for part in self._unfilled(namespace))
 
     def troubles(self, namespace: str = "") -> list[str]:
         """
-        Return why first lists are not complete yet, in words: one text per informer that is not synced.
+        Return why first lists are not complete yet: one text per informer that is not synced.
 
-        If a namespace's list is refused, for example before its role is bound, the other namespaces do not
-        wait for it. If namespaces come and go, they do not wait for any failing list. If a namespace is
-        given, only its list is reported.
+        A list that the server refuses, for example before a role is bound, is omitted if another namespace
+        is synced. If namespaces come and go, every failing list is omitted. If a namespace is given, only its
+        list is reported.
         """
         if self._changing is not None and not self._changing.known():
             plural = self.kind.resource.group_resource
@@ -397,18 +403,18 @@ class MultiNamespaceInformer(Lister[T]):
         return [_trouble(part) for part in self._unfilled(namespace)]
 
     def has_listed(self, version: int) -> bool:
-        """Return whether the restricted stores have listed everything that they may hold since a version."""
+        """Return whether everything that a version of the restriction allows is in the restricted stores."""
         return not self._unlisted(version)
 
     def listing_troubles(self, version: int) -> list[str]:
-        """Return, in words, why has_listed is not True yet, including the last error of a failed list."""
+        """Return as texts why has_listed is not True yet, including the last error of each failed list."""
         return [_trouble(part) for part in self._unlisted(version)]
 
     def _unlisted(self, version: int) -> list[SharedIndexInformer[T]]:
         return [p for p in self.informers if p.restriction.restricts and not p.has_listed(version)]
 
     def _unfilled(self, namespace: str) -> list[SharedIndexInformer[T]]:
-        """Return the awaited parts that have not listed since the restriction admitted the namespace."""
+        """Return the awaited parts that have not listed all objects of the namespace ("" = any namespace)."""
         awaited = self._awaited(namespace)
         unfilled = [part for part in awaited if not part.has_synced()]
         if unfilled or not self.restricts or not namespace:  # every read of a lister calls this
@@ -426,7 +432,12 @@ class MultiNamespaceInformer(Lister[T]):
 
 
 def _awaited(parts: list[SharedIndexInformer[T]], *, changing: bool) -> list[SharedIndexInformer[T]]:
-    """Return the parts whose first list the start waits for. One of several named namespaces is enough."""
+    """
+    Return the parts whose first lists must be complete before the informers count as synced.
+
+    Failing lists are omitted if namespaces come and go. Otherwise, refused lists are omitted if another
+    part is synced.
+    """
     if changing:
         return [part for part in parts if part.has_synced() or not failing(part)]
     left = [part for part in parts if part.has_synced() or not is_refused(part)]
@@ -443,7 +454,7 @@ def waits_for_conversion(informer: SharedIndexInformer[Any]) -> bool:
     """
     Return whether the server could not convert a stored object, or does not serve this version yet.
 
-    The server serves the version only after the definition that needs our conversion has been applied.
+    The server does not serve a version until a definition with that version and our conversion is applied.
     """
     reflector = failing(informer)
     if reflector is None:

@@ -1,8 +1,9 @@
 """
 The annotations that users put on namespaces for this process's controllers, from a metadata watch.
 
-The first controller that starts begins the watch. A program for named namespaces has no such watch. A program
-that may not list namespaces logs that once, and then uses only the annotations of the objects themselves.
+The first controller starts the watch. A program that watches only named namespaces does not start it. A
+program that may not list namespaces logs that once, and then uses only the annotations of the objects
+themselves.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ class NamespaceAnnotations:
     The annotations of all namespaces.
 
     State, under _lock: _informer, written once and read without the lock, None before start or if no thread
-    was available; _started; _told, whether the missing permission was logged. _readers grows only before
-    start.
+    was available; _started; _told, whether the missing permission was logged. Readers are added to _readers
+    only before start.
     Threads: any thread may read; the readers are called on the thread that delivers namespace events.
     """
 
@@ -74,7 +75,7 @@ class NamespaceAnnotations:
                 changed(namespace)
 
     def _gone(self, obj: Any) -> None:
-        """Report a deleted namespace's annotations as removed. A recreated namespace arrives as a new one."""
+        """Report a deleted namespace's annotations as removed. A recreated namespace is reported as added."""
         state: Any = final_state(obj)
         before = {} if state is None else state.metadata.annotations
         self._changed(deletion_handling_object_to_name(obj).name, before, None)
@@ -83,7 +84,8 @@ class NamespaceAnnotations:
         """
         Return why the annotations are not known yet; empty once they are, or if reading is forbidden.
 
-        Without this wait, a controller would write to paused objects after every restart.
+        Controllers wait until the result is empty. Otherwise they would write to paused objects after a
+        restart.
         """
         informer = self._informer
         if informer is None or informer.has_synced():
@@ -99,5 +101,5 @@ class NamespaceAnnotations:
         if not told:
             log.info(
                 "Namespaces cannot be watched, so only objects can be paused by annotation, not namespaces",
-                fix="grant list and watch on namespaces, as the command rbac prints it",
+                fix="grant list and watch on namespaces, as printed by the command rbac",
             )

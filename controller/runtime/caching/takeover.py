@@ -21,20 +21,20 @@ from handloop.seams.logs import get_logger
 log = get_logger("controller")
 
 PATIENCE_SECONDS: Final = 1.0
-"""How long a large cache's watch may take to reach the takeover's version, before it is listed again."""
+"""How long a large cache may lag behind the newest version at the takeover before it is listed again."""
 
 SMALL: Final = 500
-"""A cache with at most this many objects is listed again at once, because they fit on one page."""
+"""A cache with at most this many objects is listed again immediately, because they fit on one page."""
 
 _WARN_SECONDS: Final = 60.0
 
 
 class CatchUp:
     """
-    One informer, from a takeover until its store has everything that was written before the takeover.
+    Tracks an informer until its store contains everything that was written before a takeover.
 
-    A kind without changes sends no event that shows how far its watch has got, so the informer lists again
-    after a moment. A CatchUp is created at the takeover, and used by one thread.
+    If a kind does not change, its watch sends no event, so it remains unknown whether the store is up to
+    date. The informer therefore lists again. A CatchUp is created at the takeover, and used by one thread.
     """
 
     def __init__(self, informer: SharedIndexInformer[Any], clock: Clock) -> None:
@@ -46,9 +46,9 @@ class CatchUp:
 
     def is_done(self) -> bool:
         """
-        Return whether the store has everything. An informer that may not read its kind counts as done.
+        Return whether the store is up to date. If the server refuses to read the kind, return True.
 
-        Blocks: for one request, on the first call.
+        Blocks: for one request, on the first call, and again if a request has failed.
         """
         if not self._is_done and self._knows_version():
             self._is_done = self.informer.has_seen(self._newest)
@@ -80,7 +80,7 @@ def catch_up(
     is_failing: Callable[[SharedIndexInformer[Any]], bool],
 ) -> None:
     """
-    Wait until all stores have what was written before this call, except those whose first list fails.
+    Wait until all stores contain what was written before this call, except those whose first list fails.
 
     Blocks: until the stores are up to date, or until stop is set.
     """
@@ -95,6 +95,6 @@ def catch_up(
         if warn_at is not None and now >= warn_at:
             warn_at = None
             names = ", ".join(each.name for each in waits_for)
-            log.warning("Waiting for caches to have what the former leader wrote", caches=names)
+            log.warning("Waiting for caches to contain what the former leader wrote", caches=names)
         if clock.sleep(poll_seconds(now - began_at), stop):
             return

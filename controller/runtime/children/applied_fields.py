@@ -4,10 +4,10 @@ Decide whether to send an apply, given the wanted fields, the stored object, and
 A cached object shows its fields, but not which manager wants them. Besides a wanted key, it can contain an
 older key of ours, such as a revoked key of a Secret. The server knows the owners from managedFields, but
 caches drop managedFields because they are as large as the object. A controller therefore remembers what it
-applied last, and once reads from the server each object that an earlier process applied.
+applied last. If an earlier process applied an object, the controller reads the object from the server once.
 
 The remembered apply also shows when another apply would change nothing although the object differs from the
-wanted one: the server omits zeros or spells a value in its own way, or an admission policy changes it. In
+wanted one: the server omits zeros or normalizes a value, or an admission policy changes it. In
 that case, the object is still as the last apply left it.
 
 When the stored object changes, it is read from the server again, because a delayed write by a former leader
@@ -109,7 +109,8 @@ class LastApply(NamedTuple):
     """
     One apply: the name whose reconcile sent it, and the UID of the object that it was sent to.
 
-    Also contains hashes of the fields sent, of their stored values, and of the whole object as stored then.
+    The other fields are the stored version, and hashes of the fields sent, of their stored values, and of the
+    whole stored object.
     """
 
     reconciled: ObjectName
@@ -142,8 +143,8 @@ class AppliedFields:
     """
     The last apply that one controller sent to each object.
 
-    State, under _lock, a leaf: _last, object -> its last apply; _owned, the kinds given to owns() for which
-    every apply so far named an owner. Threads: workers.
+    State, under _lock, which is a leaf: _last, which maps each object to its last apply; _owned, the kinds
+    given to owns() for which every apply so far named an owner. Threads: the workers call the methods.
     """
 
     def __init__(self, *, owned: Iterable[str] = ()) -> None:
@@ -153,7 +154,7 @@ class AppliedFields:
         self._owned = set(owned)
 
     def lacks_owner(self, resource: str) -> bool:
-        """Record an apply without an owner. Return whether it is the first one of a kind given to owns()."""
+        """Record an apply without an owner. Return True for the first one of each kind given to owns()."""
         with self._lock:
             is_first = resource in self._owned
             self._owned.discard(resource)
@@ -174,7 +175,7 @@ class AppliedFields:
             self._last[_place(wanted)] = applied
 
     def forget_names(self, gone: Callable[[ObjectName], bool]) -> None:
-        """Forget the children of names that another replica takes over, because it also applies them."""
+        """Forget the children of names that another replica takes over: that replica may apply them too."""
         with self._lock:
             entries = list(self._last.items())
         # Call gone without the lock, because it may acquire a lock itself.
@@ -194,8 +195,8 @@ class AppliedFields:
         """
         Return whether applying wanted to present would change nothing, as far as is known.
 
-        Raises: the same errors as ResourceClient.get. Without permission to get the object, returns False
-        once.
+        Returns: also False if the object has to be read from the server, but is missing or may not be read.
+        Raises: the other errors of ResourceClient.get.
         Blocks: for one request, if this process has not applied the object, or if another client has changed
         it since.
         """
@@ -273,7 +274,7 @@ def _digest(said: Fields) -> int:
 
 
 def _digest_of_all(obj: Kind) -> int:
-    """Return a digest of all fields that an apply may send. generation covers fields that the type lacks."""
+    """Return a digest of all fields that an apply may send. generation detects changes of other fields."""
     return hash((_digest(owned_fields(obj)), obj.metadata.generation))
 
 
@@ -282,13 +283,14 @@ def _digest_of_ours(said: Fields, there: Fields) -> int:
     Return a digest of the live values of the wanted fields.
 
     Neighbouring fields are omitted, because a scheduler or another controller sets them and an apply does not
-    change them. Sending them can be refused or do harm: a port with protocol "" is a new entry every time.
+    change them. An apply must not send them either: the server may refuse them, or store a port with protocol
+    "" as a new entry every time.
     """
     return _digest(_ours(said, there))
 
 
 def _ours(said: Any, there: Any) -> Any:
-    """Return `there`'s values at the places that `said` has. A list of another length is returned whole."""
+    """Return `there`, reduced to the fields that `said` has. A list of another length is returned whole."""
     if isinstance(said, dict) and isinstance(there, dict):
         return {key: _ours(value, there[key]) for key, value in said.items() if key in there}
     if isinstance(said, list) and isinstance(there, list) and len(said) == len(there):
@@ -321,7 +323,7 @@ def is_applied(desired: Kind, present: Kind) -> bool:
 
 
 def holds(present: Kind, desired: Kind, said: Fields) -> bool:
-    """is_applied. Args: said = owned_fields(desired)."""
+    """Implements is_applied. Args: said is the result of owned_fields(desired)."""
     whose = _BUILT_IN if is_built_in(desired.resource.group) else _CUSTOM
     if not isinstance(desired, Unstructured) or not isinstance(present, Unstructured):
         return _covers(present, desired, said, (whose,))
@@ -334,7 +336,7 @@ def holds(present: Kind, desired: Kind, said: Fields) -> bool:
 
 
 def _covers(present: Any, desired: Any, said: Any, way: _Way) -> bool:
-    """Args: said is desired as JSON, with exactly the fields to compare."""
+    """Implements holds for a part. Args: said is desired as JSON, with exactly the fields to compare."""
     if isinstance(desired, msgspec.Struct):
         return isinstance(present, type(desired)) and _covers_fields(present, desired, said, way)
     if isinstance(desired, dict | list | tuple) and not (present or desired):
@@ -396,5 +398,5 @@ def _is_amount(way: _Way) -> bool:
 
 
 def _is_known(way: _Way) -> bool:
-    """Return whether the tables above apply: to built-in kinds, and to the metadata of all kinds."""
+    """Return whether the tables above apply to a value of a built-in kind, or of any kind's metadata."""
     return way[0] == _BUILT_IN or way[1] == "metadata"

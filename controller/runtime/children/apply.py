@@ -3,7 +3,7 @@ Server-side apply of the fields that a controller owns.
 
 Fields that the typed view does not set stay with other managers. If an earlier apply set a field and this one
 omits it, the server removes the field. An apply that changes nothing is still a request; applied_fields
-avoids it.
+avoids such requests.
 """
 
 from __future__ import annotations

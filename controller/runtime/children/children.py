@@ -37,7 +37,7 @@ class Caches(Protocol):
         """Return the cached objects of a kind. The first call per kind starts its cache and waits for it."""
 
     def listers_of(self, kind: type[K]) -> Sequence[Lister[Any]]:
-        """Return all of a kind's caches, including those for selections; or lister_for's if none exist."""
+        """Return all of a kind's caches, including those for selections. If none exist, use lister_for."""
 
 
 class Tools(Protocol):
@@ -56,7 +56,7 @@ class Children:
     """
     Applies and prunes the children of the object named tools.name. See Context.apply and Context.prune.
 
-    Threads: the worker's.
+    Threads: only the worker that reconciles tools.name uses it.
     """
 
     def __init__(
@@ -76,7 +76,11 @@ class Children:
         self._child_labels = child_labels
 
     def apply(self, obj: K, owner: Kind | None, *, caller: FrameType) -> K:
-        """Implements Context.apply. caller is the author's frame. Context reports taken names as Events."""
+        """
+        Implements Context.apply, except for the Event about a NameTakenError.
+
+        Args: caller is the author's frame.
+        """
         if not isinstance(obj, Kind):
             raise TypeError(f"apply takes an object, such as ConfigMap.named(...), not {type(obj).__name__}")
         if getattr(obj, "string_data", None):
@@ -96,7 +100,7 @@ class Children:
         return self._send(wanted) if owner is None else self._send_to(present, wanted, owner)
 
     def prune(self, kind: type[K], *, keep: Iterable[Kind], owner: Kind) -> tuple[K, ...]:
-        """Context.prune."""
+        """Implements Context.prune."""
         if is_being_deleted(owner):
             return ()
         namespace = owner.metadata.namespace
@@ -132,7 +136,7 @@ class Children:
         resource = obj.resource.group_resource
         if self._applied.lacks_owner(resource):
             self._tools.log.warning(
-                "Applied without owner=: its changes trigger no reconcile, and it outlives its owner",
+                "Applied without owner=: the child's changes trigger no reconcile, and it outlives its owner",
                 object=f"{resource} {object_name(obj)}",
                 at=f"{caller.f_code.co_filename}:{caller.f_lineno}",
                 fix="context.apply(..., owner=obj), or .watches(...) instead of .owns(...)",
@@ -150,10 +154,11 @@ class Children:
             return found
         if not lister.selection.labels.matches(wanted.metadata.labels):
             self._tools.log.warning(
-                "Applied without the labels that the controller watches: its changes trigger no reconcile",
+                "Applied without the labels that the controller watches: the child's changes trigger no "
+                "reconcile",
                 object=f"{wanted.resource.group_resource} {name}",
                 labels=str(lister.selection.labels),
-                fix="give it these labels",
+                fix="give the object these labels",
                 once=True,
             )
         return self._live(wanted)

@@ -27,7 +27,7 @@ def is_being_deleted(obj: Kind) -> bool:
 
 def add_finalizer(client: ResourceClient[T], obj: T, finalizer: str, *, field_manager: str = "") -> T:
     """
-    Add a finalizer to an object that is not being deleted. If the object has it, send no request.
+    Add a finalizer to an object that is not being deleted. If the object already has it, send no request.
 
     Returns: the updated object. Raises: Conflict if the object has changed since it was read.
     """
@@ -38,7 +38,7 @@ def add_finalizer(client: ResourceClient[T], obj: T, finalizer: str, *, field_ma
 
 def remove_finalizer(client: ResourceClient[T], obj: T, finalizer: str, *, field_manager: str = "") -> T:
     """
-    Remove a finalizer, so that the object can be deleted. If the object lacks it, send no request.
+    Remove a finalizer, so that the object can be deleted. If the object does not have it, send no request.
 
     Returns: the updated object. Raises: Conflict if the object has changed since it was read.
     """

@@ -30,9 +30,9 @@ class AlreadyOwnedError(OwnerError):
         what = f"{obj.resource.kind} {obj.metadata.namespace}/{obj.metadata.name}"
         if _is_of_one_name(owner, wanted):
             text = (
-                f"{what} is already controlled by another {owner.kind} {owner.name} (UID {owner.uid}, not "
-                f"{wanted.uid}): if that one is gone, the garbage collector deletes the {obj.resource.kind}, "
-                "and a later try succeeds"
+                f"{what} is already controlled by another {owner.kind} {owner.name} (UID {owner.uid}, "
+                f"not {wanted.uid}): if that one is gone, the garbage collector deletes the "
+                f"{obj.resource.kind}, and a later retry succeeds"
             )
         else:
             text = f"{what} is already controlled by {owner.kind} {owner.name}"
@@ -46,9 +46,9 @@ NAME_TAKEN: Final = "NameTaken"
 
 class NameTakenError(ReconcileError):
     """
-    An object to write has the same name as an object that is not ours. That object is left unchanged.
+    The name of a child is taken by an object that its owner does not control. That object is left unchanged.
 
-    Its deletion would trigger no reconcile, so the write is retried after at least 5 s, with growing delays.
+    Deleting it triggers no reconcile, so the write is retried after at least 5 s, with growing delays.
     """
 
     retry_seconds = 5.0
@@ -58,7 +58,7 @@ def with_controller(obj: T, owner: Kind) -> T:
     """
     Return the object with owner as its controller. owns() and the garbage collector follow this reference.
 
-    Raises: AlreadyOwnedError if it has another controller, even an earlier object with owner's name;
+    Raises: AlreadyOwnedError if it has another controller, such as an earlier owner of the same name;
     OwnerError for an owner in another namespace, or without a UID.
     """
     wanted = _new_reference(obj, owner)
@@ -89,7 +89,7 @@ def without_owner(obj: T, owner: Kind) -> T:
 
 
 def _with(obj: T, wanted: OwnerReference) -> T:
-    """Add wanted. Replace a reference to the same owner, or a plain one to an earlier object of its name."""
+    """Add wanted. Replace references with its UID, and non-controller references with its kind and name."""
     references = obj.metadata.owner_references
     # The dict drops duplicates, because an object can have references to both the owner and its predecessor.
     updated = dict.fromkeys(wanted if _gives_way(each, wanted) else each for each in references)
@@ -111,15 +111,16 @@ def require_ours(present: Kind, owner: Kind | None) -> None:
     Check that owner controls an object that will be written, and that the object is not being deleted.
 
     Args: if owner is None, every object passes the first check.
-    Raises: NameTakenError; WaitError.
+    Raises: NameTakenError if owner does not control the object; WaitError if the object is being deleted, or
+    still belongs to an earlier owner of the same name.
     """
     what, holder = f"{present.resource.kind} {present.metadata.name}", controller_of(present)
     if owner is None or is_controlled_by(present, owner):
         if is_being_deleted(present):
-            raise WaitError(f"{what} is being deleted, and not gone yet")
+            raise WaitError(f"{what} is still being deleted")
         return
     if holder is not None and is_of_predecessor(holder, owner):
-        raise WaitError(f"{what} of an earlier {holder.kind} {holder.name} is not gone yet")
+        raise WaitError(f"{what} of an earlier {holder.kind} {holder.name} still exists")
     whose = "has no controller" if holder is None else f"belongs to {holder.kind} {holder.name}"
     raise NameTakenError(f"{what} already exists and {whose}: left alone")
 
@@ -140,7 +141,7 @@ def _with_references(obj: T, references: tuple[OwnerReference, ...]) -> T:
 def _new_reference(obj: Kind, owner: Kind) -> OwnerReference:
     """Return a controller reference. An invalid one would make the garbage collector delete obj."""
     if not isinstance(owner, Kind):
-        raise TypeError(f"an owner is an object, such as the one that is reconciled, not {owner!r}")
+        raise TypeError(f"an owner must be an object, such as the one that is reconciled, not {owner!r}")
     try:
         reference = new_controller_ref(owner)
     except ValueError as error:
@@ -148,12 +149,12 @@ def _new_reference(obj: Kind, owner: Kind) -> OwnerReference:
     _refuse_circle(obj, owner)
     there, here = owner.metadata.namespace, obj.metadata.namespace
     if owner.resource.namespaced and there != here:
-        place = f"namespace {here}" if here else "the whole cluster"
+        place = f"an object in namespace {here}" if here else "a cluster-scoped object"
         what = f"{owner.resource.kind} {owner.metadata.name}"
         if obj.resource.namespaced and not here:
             child = f"{obj.resource.kind} {obj.metadata.name}"
-            raise OwnerError(f"{child} has no namespace: give it that of {what}, {there!r}")
-        raise OwnerError(f"{what} of namespace {there} cannot own an object of {place}")
+            raise OwnerError(f"{child} has no namespace: set it to that of {what}, {there!r}")
+        raise OwnerError(f"{what} in namespace {there} cannot own {place}")
     return reference
 
 

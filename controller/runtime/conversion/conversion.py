@@ -59,8 +59,10 @@ def add_conversion(
     """
     Add conversion to a manager, for its reconciled kinds that have conversion functions.
 
-    Args: client reads the Secret, on the leader and on standbys; certificates is used as in Program.
-    Returns: the webhook, or None if the manager has no such kinds. Raises: ListenError.
+    Args: client reads the Secret, on the leader and on standbys; certificates are the registry's metrics for
+    certificates, or None if the registry has none.
+    Returns: the webhook, or None if the manager has no such kinds.
+    Raises: ListenError if the port or the certificate cannot be used.
     """
     kinds = converted_kinds(manager)
     if not kinds:
@@ -90,7 +92,7 @@ def _webhook(
         context = certificate_in(options.folder, metrics, clock, address=address, purpose="conversion")
         return made(context, refresh=lambda: True, check=lambda: None)
     if find_spec("cryptography") is None:
-        why = "cannot create a certificate without a package: pip install cryptography"
+        why = "cannot create a certificate without the package cryptography: pip install cryptography"
         raise NoCertificateError(address, "conversion", why)
     served = ServedPair(partial(read_pair, client, _secret(options)))
     # Refresh often enough even for a certificate that is valid for only a few seconds, as in a test.
@@ -116,7 +118,7 @@ def _keep(kinds: Sequence[type[Kind]], manager: Manager, options: ConversionOpti
 
 
 def access_for(kinds: Sequence[type[Kind]], webhook: WebhookService, *, secret: bool) -> tuple[Access, ...]:
-    """Return the access that keepers for kinds need. With secret, the program creates the certificates."""
+    """Return the access that keepers for kinds need. Args: secret is True if they create certificates."""
     names = [kind.resource.group_resource for kind in kinds if is_converted(kind)]
     watched = (Access(resource=Definition.resource, verbs=("list", "watch"), names=(name,)) for name in names)
     place = ObjectName(webhook.namespace, webhook.name) if secret else None
@@ -156,7 +158,7 @@ def _hosts(webhook: WebhookService) -> tuple[str, ...]:
 
 
 def _authority(folder: Path) -> bytes | None:
-    """Raises: OSError, except for a missing file."""
+    """Return the authorities in a folder, or None if the file is missing. Raises: other OSErrors."""
     try:
         return (folder / _AUTHORITY).read_bytes()
     except FileNotFoundError:

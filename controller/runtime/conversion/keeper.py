@@ -100,9 +100,9 @@ class Keeper:
     """
     Keeps a definition's settings correct with our own certificates. Implements Reconciler[Definition].
 
-    Objects of a definition with one version are never converted, so the program can be deployed before the
-    next release's definition. The present definition then already names and trusts the webhook. When the next
-    one is applied over it, these settings remain.
+    A keeper also corrects a definition with one version, whose objects are never converted. The program can
+    therefore be deployed before a definition with two versions: when that definition is applied, it keeps the
+    webhook's address and authorities.
     """
 
     def __init__(self, place: Place, trust: Trust, clock: Clock) -> None:
@@ -111,7 +111,11 @@ class Keeper:
         self._clock = clock
 
     def reconcile(self, definition: Definition, context: Context) -> Result:
-        """Raises: the same errors as put_right; ImportError without the cryptography package."""
+        """
+        Write the Secret if its content must change, and correct the definition.
+
+        Raises: the same errors as put_right; ImportError without the cryptography package.
+        """
         secret = read_secret(context.client, self._place.secret)
         given = material_of(secret)
         trusted = [each.bundle for each in self._definitions(context.client, definition)]
@@ -145,7 +149,7 @@ class FileKeeper:
         self._read = read
 
     def reconcile(self, definition: Definition, context: Context) -> Result:
-        """Raises: as put_right; OSError."""
+        """Correct the definition. Raises: the same errors as put_right; OSError if read fails."""
         put_right(definition, context, self._place, self._read())
         return Result(requeue_after=_LOOK_SECONDS)
 
@@ -155,7 +159,8 @@ def put_right(definition: Definition, context: Context, place: Place, bundle: by
     Correct the definition's settings where they differ from the wanted ones.
 
     Args: if bundle is None, the authorities stay unchanged.
-    Raises: ClientError; ReconcileError if another program that knows more versions converts the kind.
+    Raises: ClientError if a request fails; ReconcileError if another program that knows more versions
+    converts the kind.
     """
     conversion, name = definition.spec.conversion, definition.metadata.name
     wanted = place.client_config(definition.bundle if bundle is None else bundle)
@@ -165,7 +170,7 @@ def put_right(definition: Definition, context: Context, place: Place, bundle: by
             return
         newer = [each.name for each in definition.spec.versions if each.name not in place.versions[name]]
         if newer and (found.url, found.service) != (wanted.url, wanted.service):
-            what = f"left {name} to the webhook that it names, because {', '.join(newer)} is not known here"
+            what = f"left the webhook of {name} unchanged: this program does not know {', '.join(newer)}"
             raise ReconcileError(what)
     # The address is given by either url or service. A null removes the other one.
     client = {"url": None, "service": None, **to_builtins(wanted)}

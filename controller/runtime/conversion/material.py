@@ -22,7 +22,7 @@ class Secret(Kind, group="", version="v1"):
 
 
 def read_secret(client: Client, name: ObjectName) -> Secret | None:
-    """Return the current Secret, or None if it does not exist. Raises: ClientError."""
+    """Return the current Secret, or None if it does not exist. Raises: ClientError if the read fails."""
     try:
         return client.resource(Secret).get(name.name, namespace=name.namespace)
     except NotFound:

@@ -76,7 +76,7 @@ def _result(request: _Request, converters: Converters, is_news: Callable[[str], 
         converter = converters.get((group, str(obj.get("kind"))))
         try:
             if converter is None:
-                raise ConversionError(f"{obj.get('kind')} of {group} is not converted here")  # noqa: TRY301
+                raise ConversionError(f"this webhook does not convert {obj.get('kind')} of {group}")  # noqa: TRY301
             converted.append(converter.convert(obj, wanted))
         except ConversionError as error:
             failures.append(_plain(str(error)[:_LONGEST]))

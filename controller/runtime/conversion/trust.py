@@ -32,7 +32,7 @@ NO_PAIR: Final = KeyPair(b"", b"")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lifetimes:
-    """How long certificates are valid. API servers notice a changed definition within grace."""
+    """How long certificates are valid. grace is how long API servers may take to notice a new authority."""
 
     authority: timedelta = timedelta(days=90)
     certificate: timedelta = timedelta(days=1)

@@ -1,8 +1,8 @@
 """
 The conversion webhook, which runs on every replica. It serves once it has a certificate.
 
-It does not wait for leadership. During a stop, it continues until the reconciles have ended, because they may
-still write objects of any version.
+It does not wait for leadership. During shutdown, it continues until the reconciles have ended, because they
+may still write objects of any version.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ class ServedPair:
     """
     The webhook's certificate, read from the Secret. If the Secret is lost or invalid, the last one is kept.
 
-    State: _context, under _lock, and _pair, from which it is created; _trouble, the last error, which is
-    logged once.
+    State: _pair, the last valid pair; _context, under _lock, which is created from _pair; _trouble,
+    the last error, which is logged once.
     Threads: the server's threads call context; only the webhook's thread calls refresh, and uses _pair and
     _trouble.
     """
@@ -65,7 +65,7 @@ class ServedPair:
         self._trouble = ""
 
     def refresh(self) -> bool:
-        """Read the Secret again. Returns: whether a pair is available. Blocks: for a request."""
+        """Read the Secret again. Returns: whether a pair is available. Blocks: during one request."""
         try:
             pair = self._read()
             if pair not in (NO_PAIR, self._pair):
@@ -82,7 +82,7 @@ class ServedPair:
         return self.check() is None
 
     def context(self) -> ssl.SSLContext:
-        """Return the context for a new connection. Raises: NoPairError."""
+        """Return the context for a new connection. Raises: NoPairError without a certificate."""
         with self._lock:
             if self._context is None:
                 raise NoPairError("the webhook has no certificate yet")

@@ -2,10 +2,10 @@
 One candidate's view of a lease, and the steps to acquire, renew and release it.
 
 Guarantees: the wall clocks of two machines are never compared. A candidate acquires another's lease only
-after it has seen the lease's record unchanged for the holder's full duration. `seconds_to_write` counts down
-to the renew deadline of the last successful renewal, measured from before that renewal was sent, so it is 0
-before the lease expires for others. If somebody deletes or empties a lease by hand, other candidates also
-wait for the holder's full duration, because the holder notices only at its next renewal.
+after it has seen the lease's record unchanged for the holder's full duration. The renew deadline counts from
+the start of the last successful renewal. `seconds_to_write` counts down to it, and therefore reaches 0 before
+other candidates can see the lease expire. If somebody deletes or empties a lease by hand, other candidates
+also wait for the holder's full duration, because the holder notices only at its next renewal.
 Follows: client-go tools/leaderelection/leaderelection.go @32ce75a7d (tryAcquireOrRenew, release), differs: a
 release also checks the holder that it has read, so that it never clears another candidate's lease; only a
 release frees a lease early.
@@ -35,7 +35,7 @@ log = get_logger("leaderelection")
 
 _MIN_REQUEST_SECONDS: Final = 1.0
 RELEASED_SECONDS: Final = 1
-"""The duration that a released Lease contains."""
+"""The duration that is written to a Lease when it is released."""
 
 Write = Callable[[LeaseSpec, float], None]
 
@@ -95,7 +95,7 @@ class Candidacy:
         metrics.leader_off(self._lease.name)
 
     def is_leader(self) -> bool:
-        """Return whether we were the holder when the lease was last observed, no matter when that was."""
+        """Return whether we were the holder when the lease was last observed, however long ago."""
         return self.get_leader() == self._lease.identity
 
     @property
@@ -105,7 +105,7 @@ class Candidacy:
             return self._leading
 
     def get_leader(self) -> str:
-        """Return the holder as last seen, "" = none."""
+        """Return the holder when the lease was last observed; "" if it had none."""
         with self._lock:
             return self._observed.holder_identity or ""
 
@@ -119,7 +119,7 @@ class Candidacy:
             return self._renewed_at + self._config.renew_deadline_seconds
 
     def seconds_to_write(self) -> float:
-        """Return for how long no other process can lead, until the renew deadline; 0 if we do not lead."""
+        """Return for how long we may still write; 0 if we do not lead, or after the renew deadline."""
         now = self._clock.now()
         with self._lock:
             mine = self._leading and self._observed.holder_identity == self._lease.identity
@@ -155,7 +155,7 @@ class Candidacy:
             )
 
     def tell(self, level: str, text: str, **facts: Any) -> None:
-        """Log a line. If this process keeps many leases, log it at -v 4."""
+        """Log a line. If this process holds many leases, log it at -v 4."""
         if self._config.of_many:
             level, facts = "debug", {**facts, "v": 4}
         getattr(log, level)(text, **facts)
@@ -163,7 +163,7 @@ class Candidacy:
     # The following steps all run on the elector's thread.
 
     def start_leading(self) -> None:
-        """Record that we hold the lease, and that the work begins."""
+        """Record that we hold the lease, and that the work starts."""
         with self._lock:
             self._leading = True
         self._metrics.leader_on(self._lease.name)
@@ -232,7 +232,7 @@ class Candidacy:
         """
         Release the lease, so that the next leader does not have to wait until it expires.
 
-        Returns: False on failure. Blocks: for at most the renew deadline.
+        Returns: False if a request failed. Blocks: for at most the duration of the renew deadline.
         """
         self._deadline = self._clock.now() + self._config.renew_deadline_seconds
         while True:
@@ -337,13 +337,13 @@ def _releases(record: LeaseSpec, before: LeaseSpec) -> bool:
     """
     Return whether the holder released the lease, as this package and client-go do.
 
-    A user's edit is not a release, because it lacks a newer time. Both times come from the same holder's
-    clock, and the server formats them in the same way.
+    Clearing the holder by hand is not a release, because renew_time remains the same. Both times come
+    from the same holder's clock, and the server formats them in the same way.
     """
     is_later = (record.renew_time or "") > (before.renew_time or "")
     return is_later and not record.holder_identity and record.lease_duration_seconds == RELEASED_SECONDS
 
 
 def _continued(desired: LeaseSpec, before: LeaseSpec) -> LeaseSpec:
-    """Return the same term, renewed."""
+    """Return desired with the acquire time and transitions of the term that it renews."""
     return replace(desired, acquire_time=before.acquire_time, lease_transitions=before.lease_transitions or 0)

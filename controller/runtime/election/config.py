@@ -38,11 +38,11 @@ class LeaderElectionConfig:
     """The pause between tries."""
 
     release_on_cancel: bool = True
-    """Whether to release the lease after a stop, so that the next leader can begin immediately."""
+    """Whether to release the lease on shutdown, so that the next leader can start immediately."""
 
     of_many: bool = False
     """
-    The process keeps several leases. Losing one ends the work that it guards, but not the process, and the
+    The process holds several leases. Losing one ends the work that it guards, but not the process, and the
     process reports all of them in one log line.
     """
 

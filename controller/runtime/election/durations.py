@@ -41,6 +41,4 @@ def validate_durations(lease_duration: float, renew_deadline: float, retry_perio
     # leading before that.
     written = lease_duration // 1
     if not written > renew_deadline:
-        raise ValueError(
-            f"leaseDuration is {written:.0f}s for others, which must be greater than renewDeadline"
-        )
+        raise ValueError(f"leaseDuration, rounded down to {written:.0f}s, must be greater than renewDeadline")

@@ -1,4 +1,4 @@
-"""Leader election over separate connections, which can be added to a manager."""
+"""Leader election for a manager, with connections of its own."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def lease_terms(
 
     Args: lease is `namespace/name`; in a pod, a name alone means the pod's namespace. service_account is the
     folder that contains a pod's account.
-    Raises: ValueError.
+    Raises: ValueError for a lease without a name or, outside a pod, without a namespace.
     """
     namespace, _, name = lease.rpartition("/")
     if not namespace and (environment.get("POD_NAMESPACE") or Path(service_account, "namespace").exists()):
@@ -97,9 +97,10 @@ class Election:
     Sets up leader election in a manager.
 
     It has its own connections, so that a busy controller cannot delay a renewal. With end_process, a process
-    that has lost its lease has one second to end in an orderly way. After that, it is ended immediately.
+    that has lost its lease has one second to shut down cleanly. After that, end_process is called.
 
-    State: _over, set when the work has ended in an orderly way. Threads: `lost-lease`, only after a loss.
+    State: _over, set by close.
+    Threads: after the lease is lost, `lost-lease` waits for the shutdown and calls end_process.
     """
 
     def __init__(
@@ -139,7 +140,7 @@ class Election:
         )
 
     def close(self) -> None:
-        """Record that the work has ended in an orderly way, and close the connections."""
+        """Record that the work has ended cleanly, and close the connections."""
         self._over.set()
         self._connections.close()
 
@@ -156,7 +157,12 @@ class Election:
         manager.elect(terms.config(lock), on_waiting=self._on_waiting, on_lost=self._lost)
 
     def _lost(self, lost: LeadershipLost) -> None:
-        """Report the loss, and end in time, even if a request or the log blocks. Thread: the elector's."""
+        """
+        Report the loss. With end_process, another thread ends the process in time, even if a request or the
+        log blocks.
+
+        Threads: called on the elector's thread.
+        """
         if self._end_process is not None:
             self._seams.spawn("lost-lease", self._end_in_time)
         if self._on_lost is not None:

@@ -11,10 +11,11 @@ Follows: client-go tools/leaderelection/leaderelection.go @32ce75a7d, differs:
   * a lease is lost as soon as another candidate holds it, not at the end of the deadline.
   * a standby watches the lease, and tries to acquire it as soon as it is free. It takes over within
     the lease's duration and one retry period, and immediately after a release. A lease that cannot be
-    watched, or belongs to a process that keeps many, is read several times per retry period.
+    watched, or belongs to a process that holds many, is read several times per retry period.
   * a stop first ends the guarded work, while renewals continue, and then releases the lease. A lost lease is
     not released, because work may still be in progress.
-  * a callback that raises ends the election; new leaders are reported in order, on the elector's thread.
+  * an error in a callback other than on_new_leader ends the election; new leaders are reported in order, on
+    the elector's thread.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from handloop.seams.seams import REAL_SEAMS, Seams
 log = get_logger("leaderelection")
 
 _SILENT_PERIODS: Final = 3
-"""After this many retry periods without another renewal, a watch that brought one counts as broken."""
+"""A watch that has delivered a renewal counts as broken after this many retry periods without another."""
 
 
 class LeadershipLost(Exception):  # noqa: N818 - an event, not a mistake
@@ -147,9 +148,9 @@ class LeaderElector:
         """
         Wait until this process leads, do the guarded work, and renew the lease until the work has ended.
 
-        Blocks: until stop is set and the guarded work has ended. If the process keeps many leases, a loss
-        also ends the wait.
-        Raises: LeadershipLost; the error of the guarded work.
+        Blocks: until stop is set and the guarded work has ended, or until the lease is lost. A process that
+        holds many leases then also waits for the work of the lost one.
+        Raises: LeadershipLost after a loss; the error of the guarded work if it fails.
         """
         try:
             if self._acquire(stop):
@@ -182,8 +183,8 @@ class LeaderElector:
         Wait until stop is set, or until the next attempt is due: when the lease seems free, or is not
         watched.
 
-        A watch that has brought a renewal and then falls silent may have lost its connection. In that case,
-        an attempt reads the lease, and a new watch is opened.
+        If a watch has delivered a renewal, but no more events follow, it may have lost its connection. The
+        next attempt then reads the lease, and a new watch is opened.
         """
         retry, silent_at = self.config.retry_period_seconds, inf
         watch = self._watch()
@@ -217,7 +218,7 @@ class LeaderElector:
             return None
 
     def _unwatchable(self, error: Exception | None) -> None:
-        """After an error, read the lease regularly for a while. Log the error if a user has to correct it."""
+        """After an error, do not watch for one lease duration. Log a missing permission once, at info."""
         if error is None:
             return
         self._watch_at = self._clock.now() + self.config.lease_duration_seconds
@@ -238,7 +239,7 @@ class LeaderElector:
             self.config.lock.record_event("stopped leading")
 
     def _work(self, work: GuardedWork, stop: threading.Event) -> None:
-        """Lead until the work has ended. Raises: LeadershipLost; errors of the work."""
+        """Lead until the work has ended. Raises: LeadershipLost after a loss; the error of the work."""
         self.candidacy.start_leading()
         self._seams.spawn(self._work_thread, work.run)
         try:
@@ -256,7 +257,7 @@ class LeaderElector:
                 work.ended.wait()
 
     def _renew(self, until: threading.Event, work: GuardedWork) -> None:
-        """Keep the lease until the event is set. Raises: LeadershipLost; errors of the work."""
+        """Keep the lease until `until` is set. Raises: LeadershipLost after a loss; the error of the work."""
         while not until.is_set():
             if not self._renew_in_time(until):
                 if until.is_set():
@@ -266,7 +267,11 @@ class LeaderElector:
             work.raise_error()
 
     def _renew_in_time(self, until: threading.Event) -> bool:
-        """Try once per retry period until an attempt succeeds. Returns: False if late, or if until is set."""
+        """
+        Try once per retry period until an attempt succeeds.
+
+        Returns: False if the renew deadline passes, another candidate holds the lease, or until is set.
+        """
         deadline = self.candidacy.renew_deadline()
         while not until.is_set() and self._clock.now() < deadline:
             if self._try(deadline):

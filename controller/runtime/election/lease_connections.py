@@ -14,7 +14,7 @@ from handloop.seams.seams import REAL_SEAMS, Seams
 
 
 def leases_over(client: Client) -> ResourceClient[Lease]:
-    """Return a client for Leases that neither retries nor waits. Its caller does that, at its own pace."""
+    """Return a client for Leases that neither waits nor retries. The caller decides when to retry."""
     stopped = threading.Event()
     stopped.set()
     return client.until(stopped).resource(Lease)

@@ -1,8 +1,8 @@
 """
 The lock for leader election: one Lease, changed only if it still has the version that was read.
 
-Its LeaseSpec names the leader, the time since when it leads, and the duration for which its leadership is
-valid without a renewal. Times keep the server's format and are not used in calculations, because another
+Its LeaseSpec names the leader, the time at which it became the leader, and the duration for which it remains
+the leader without a renewal. Times keep the server's format and are not used in calculations, because another
 machine's clock may be wrong.
 Follows: client-go tools/leaderelection/resourcelock/leaselock.go @32ce75a7d, differs: there is only one kind
 of lock, so the LeaseSpec is the record.
@@ -25,7 +25,7 @@ from handloop.controller.runtime.events.recorder import EVENT_TYPE_NORMAL, Event
 
 EVENT_REASON: Final = "LeaderElection"
 RENEWED_BY: Final = "handloop.dev/renewed-by"
-"""The annotation that names a Lease's holder if the holder renews only another Lease, not this one."""
+"""The annotation that names a Lease's holder if the holder renews a different Lease instead of this one."""
 
 
 class LeaseNotInitializedError(Exception):
@@ -57,7 +57,7 @@ class LeaseLock:
         recorder: EventRecorder | None = None,
         labels: FrozenMap = EMPTY_MAP,
     ) -> None:
-        """Args: if recorder is None, no Events are recorded. Every write sets these labels on the lease."""
+        """Args: if recorder is None, no Events are recorded. Every write adds labels to the lease."""
         self._leases = leases
         self._namespace = namespace
         self.name = name
@@ -84,7 +84,7 @@ class LeaseLock:
         """
         Watch only this Lease, starting at a version. The server ends the watch after some time.
 
-        Raises: ClientError.
+        Raises: ClientError if the watch cannot be opened.
         """
         options = ListOptions(
             field_selector=str(FieldTerm(NAME, equal=True, value=self.name)),
@@ -117,7 +117,8 @@ class LeaseLock:
         """
         Replace the spec that was last read or written, and the annotation RENEWED_BY.
 
-        Raises: LeaseNotInitializedError; Conflict if the Lease has changed since then; other ClientErrors.
+        Raises: LeaseNotInitializedError before the first read or create; Conflict if the Lease has changed;
+        other ClientErrors if the request fails.
         """
         if self.lease is None:
             raise LeaseNotInitializedError

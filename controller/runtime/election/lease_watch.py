@@ -2,7 +2,7 @@
 Watch one Lease, so that a waiting candidate sends no requests while another process renews the Lease.
 
     elector: a failed try --> LeaseWatch --> sleep until the lease, as last seen, is free --> try
-    lease-watch:  open --> read, keep the newest --> open again when the server has ended it as it should
+    lease-watch:  open --> read, keep the newest --> open again when the stream has ended without an error
 
 A watch only decides when to try, and every attempt reads the lease first. A late or outdated event can
 therefore make a candidate wait longer, but never act too early.

@@ -39,8 +39,8 @@ class WriteFence(ForwardingTransport):
         refusal: str = "not the leader: nothing was sent",
     ) -> None:
         """
-        Args: seconds_to_write is called with the path of every write. 0 means that the write is not sent,
-        infinity that it has no time limit. refusal is the text of the error.
+        Args: seconds_to_write is called with the path of every write. If it returns 0, the write is not sent;
+        if it returns infinity, the write has no time limit. refusal is the text of the error.
         """
         super().__init__(transport)
         self._seconds_to_write = seconds_to_write

@@ -79,8 +79,9 @@ class EventBroadcaster(EventFanout[Event]):
 
     def start_recording_to_sink(self, sink: EventSink) -> EventWatcher[Event]:
         """
-        Write every Event from now on to a sink, such as `client.resource(Event)`. Each sink counts
-        separately.
+        Write all later Events to a sink, such as `client.resource(Event)`.
+
+        Repeated Events are counted for each sink separately.
         """
         correlator = EventCorrelator(clock=self._clock)
         writer = EventWriter(sink, correlator, self.stopping, seams=self._seams)
@@ -92,7 +93,7 @@ class EventBroadcaster(EventFanout[Event]):
         return PublishingRecorder(self.publish, source, clock=self._clock)
 
     def start_structured_logging(self, verbosity: int = 0) -> EventWatcher[Event]:
-        """Log every Event from now on, at this -v level. 0 means that they are always logged."""
+        """Log all later Events at this -v level. At level 0, they are always logged."""
         write = partial(log.debug, v=verbosity) if verbosity else log.info
         return self.start_event_watcher("log", lambda event: write("Event occurred", **self._facts(event)))
 

@@ -195,7 +195,7 @@ class EventCorrelator:
         self._filter = EventSourceObjectSpamFilter(options, clock=clock)
 
     def correlate(self, event: Event) -> Correlation:
-        """Decide what to do with an Event. The Event is counted in any case."""
+        """Decide what to do with an Event. The Event is counted even if it is skipped."""
         aggregate, key = self._aggregator.aggregate(event)
         observed, patch = self._logger.observe(aggregate, key)
         return Correlation(observed, patch, self._filter.filter(observed))

@@ -6,7 +6,7 @@ Pass a recorder's Events to any number of watchers. A sink's watcher writes them
 RBAC: create and patch on events.
 Follows: apimachinery pkg/watch/mux.go, differs: publishers feed the watchers directly, not through another
 queue and goroutine, so a full watcher is logged. client-go tools/record/event.go (recordToSink), differs: if
-a patch finds no Event and the create that follows finds one, the attempt has failed.
+a patch finds no Event, and the create that follows fails because the Event exists, the attempt is repeated.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class EventWatcher(Generic[E]):
         """
         Queue an Event without waiting.
 
-        Returns: False if the queue is full or closed, so that this watcher loses the Event.
+        Returns: False if the queue is full or closed, in which case this watcher loses the Event.
         """
         with self._changed:
             if self._closed or len(self._queue) >= self._length:
@@ -79,7 +79,7 @@ class EventWatcher(Generic[E]):
             self._changed.notify()
 
     def discard(self) -> int:
-        """Drop the queued Events, so that the thread ends after its current one. Returns: how many."""
+        """Drop the queued Events, so that the thread ends. Returns: how many, plus 1 for one in progress."""
         with self._changed:
             dropped = len(self._queue)
             self._queue.clear()
@@ -89,7 +89,7 @@ class EventWatcher(Generic[E]):
         """
         Wait for the thread of a closed watcher.
 
-        Returns: whether it has ended.
+        Returns: whether the thread has ended.
         """
         self._thread.join(timeout_seconds)
         return not self._thread.is_alive()
@@ -115,10 +115,10 @@ class EventFanout(Generic[E]):
     """
     Passes every Event to each watcher whose queue is not full.
 
-    State, under _lock: _watchers; _closed (never reset). stopping is set by shutdown, and ends the watchers'
-    waits.
-    Threads: any; each watcher has its own thread `events-<name>`.
-    Locks: _lock is held while each watcher's lock is acquired, so that all watchers receive the same order.
+    State, under _lock: _watchers; _closed (never reset). shutdown sets stopping, which ends the pauses before
+    retries.
+    Threads: any thread may publish; each watcher has its own thread `events-<name>`.
+    Locks: _lock is held while each watcher's lock is acquired, so that all receive Events in the same order.
     """
 
     def __init__(
@@ -137,7 +137,7 @@ class EventFanout(Generic[E]):
 
     def start_event_watcher(self, name: str, handle: Callable[[E], None]) -> EventWatcher[E]:
         """
-        Call handle with every Event from now on.
+        Call handle with every later Event.
 
         Returns: the watcher. Its close() ends only this watcher. A watcher started after shutdown() is
         already closed.
@@ -154,7 +154,7 @@ class EventFanout(Generic[E]):
         """
         Pass an Event to every watcher whose queue is not full.
 
-        Returns: why a watcher missed it, in words, or "" if all received it.
+        Returns: why a watcher missed the Event, as text, or "" if all received it.
         """
         with self._lock:
             if self._closed:
@@ -166,8 +166,7 @@ class EventFanout(Generic[E]):
         """
         Refuse further Events, try each queued Event once, and end the threads. Idempotent.
 
-        Returns: how many Events were left when time ran out, including the one in progress, for the slowest
-        watcher.
+        Returns: how many Events the slowest watcher had not handled in time, including the one in progress.
         Blocks: for up to timeout_seconds.
         """
         self.stopping.set()
@@ -208,9 +207,9 @@ class EventDelivery:
     """
     Writes Events to a sink, one at a time.
 
-    An Event that the server refuses is abandoned immediately. One that cannot be delivered is tried 12 times,
-    10 s apart, and delays later ones. Once stop is set, each Event is tried only once.
-    State: _statistics, under _lock. Threads: any.
+    An Event that the server refuses is abandoned immediately. If an Event cannot be delivered, it is tried 12
+    times, 10 s apart, and later Events wait. Once stop is set, each Event is tried only once.
+    State: _statistics, under _lock. Threads: any thread may call the methods.
     """
 
     def __init__(
@@ -221,7 +220,7 @@ class EventDelivery:
         on_written: Callable[[Event], None] = lambda _: None,
         seams: Seams = REAL_SEAMS,
     ) -> None:
-        """Args: on_written gets the answers."""
+        """Args: on_written is called with each Event as the server stored it."""
         self._sink = sink
         self._stop = stop
         self._on_written = on_written

@@ -18,7 +18,7 @@ class FakeRecorder:
 
     With include_object, ` involvedObject{kind=...,apiVersion=...}` is appended to the line. Annotations
     follow as ` map[key:value ...]`.
-    State: _events, oldest first, under _lock. Threads: any.
+    State: _events, oldest first, under _lock. Threads: any thread may record.
     """
 
     def __init__(self, *, include_object: bool = False) -> None:

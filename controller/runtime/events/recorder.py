@@ -61,7 +61,7 @@ class PublishingRecorder:
     An EventRecorder that creates Events of core/v1 and publishes them.
 
     State, under _lock: _last_nanoseconds, which increases with every Event, so that names are unique.
-    Threads: any.
+    Threads: any thread may record.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class PublishingRecorder:
         *,
         annotations: Mapping[str, str] | None = None,
     ) -> None:
-        """Like EventRecorder.event. If no Event can be recorded, this is logged."""
+        """Like EventRecorder.event. If no Event can be recorded, the reason is logged."""
         reference = reference_to(obj)
         what = {"reason": reason, "message": message}
         if reference is None:

@@ -269,7 +269,7 @@ def test_durations_that_do_not_go_together_are_refused() -> None:
     with pytest.raises(UsageError) as error:
         parse_options(["--leader-elect-lease-duration=10.5s", "--leader-elect-retry-period=900ms"], {})
     assert str(error.value) == (
-        "leaseDuration is 10s for others, which must be greater than renewDeadline "
+        "leaseDuration, rounded down to 10s, must be greater than renewDeadline "
         "(--leader-elect-lease-duration=10.5s --leader-elect-renew-deadline=10s "
         "--leader-elect-retry-period=900ms)"
     )

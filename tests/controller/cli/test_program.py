@@ -118,10 +118,10 @@ def foo_of(world: World) -> ProductionFooController:
 def test_readiness_shows_what_it_waits_for() -> None:
     """Not ready until the caches are filled, alive all the time, and ready by itself when the CRD appears."""
     world = World(FOO)
-    assert world.unwell("readiness")["informers-synced"] == "no complete list yet of deployments, foos"
+    assert world.unwell("readiness")["informers-synced"] == "caches not filled yet: deployments, foos"
     with world.running():
         until(world.program.manager.informers()[0].has_synced, "Deployments listed", seconds=SECONDS)
-        assert world.unwell("readiness") == {"informers-synced": "no complete list yet of foos"}
+        assert world.unwell("readiness") == {"informers-synced": "caches not filled yet: foos"}
         assert world.unwell("liveness") == {}
         world.install()
         world.wait_ready()
@@ -156,7 +156,7 @@ def test_a_missing_crd_stops_one_controller_only() -> None:
         until(
             lambda: world.sandbox.transport().request("GET", path).status == 200, "created", seconds=SECONDS
         )
-        only_myapps = {"informers-synced": "no complete list yet of myapps"}
+        only_myapps = {"informers-synced": "caches not filled yet: myapps"}
         until(lambda: world.unwell("readiness") == only_myapps, "all others listed", seconds=SECONDS)
         assert world.unwell("liveness") == {}
         world.install(MyApp)

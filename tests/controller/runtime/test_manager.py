@@ -77,7 +77,7 @@ def test_a_controller_without_its_crd_keeps_no_other_from_working(cluster: Manag
     controller_for(manager, "foos").for_(Foo).complete_by_name(foos)
     with cluster.running(manager):
         eventually(lambda: services.names, "the kubernetes Service reconciled")
-        assert manager.readiness_checks()["informers-synced"]() == "no complete list yet of foos"
+        assert manager.readiness_checks()["informers-synced"]() == "caches not filled yet: foos"
         assert manager.liveness_checks()["workers"]() is None
         cluster.install(Foo)
         eventually(lambda: not manager.readiness_checks()["informers-synced"](), "synced")

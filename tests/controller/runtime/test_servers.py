@@ -122,7 +122,7 @@ def test_what_a_certificate_of_its_own_needs_is_said(monkeypatch: pytest.MonkeyP
         assert "cannot create a certificate: [Errno 2] No such file or directory: '/nowhere" in refused()
     monkeypatch.setitem(sys.modules, "cryptography", None)
     said = refused()
-    assert "without a package: pip install cryptography" in said
+    assert "without the package cryptography: pip install cryptography" in said
     assert "fix: --metrics-cert-dir with tls.crt and tls.key, or --metrics-auth=false for plain HTTP" in said
 
 

@@ -59,8 +59,8 @@ def test_all_namespaces_and_one_of_them_are_refused(namespaces: tuple[str, ...])
     with pytest.raises(ValueError) as caught:
         Caches(ManagedSandbox().client, namespaces=namespaces)
     assert str(caught.value) == (
-        f'namespaces={namespaces!r} contains "", which means all namespaces, and names: '
-        'remove "" to watch only these, or pass () for all'
+        f'namespaces={namespaces!r} contains names and "", which means all namespaces: '
+        'remove "" to watch only the named ones, or pass () for all'
     )
 
 
@@ -108,7 +108,7 @@ def test_a_version_that_is_not_defined_yet_keeps_nobody_unready_who_converts(clu
     """Else no replica could convert when the definition comes."""
     caches = Caches(cluster.client)
     caches.informer_for(Site)
-    assert caches.synced_check() == "no complete list yet of sites"
+    assert caches.synced_check() == "caches not filled yet: sites"
     stop = threading.Event()
     caches.start(stop)
     eventually(lambda: caches.synced_check() is None, "ready")
@@ -124,10 +124,10 @@ def test_the_check_names_what_is_missing(cluster: ManagedSandbox) -> None:
     caches = Caches(cluster.client, namespaces=("default", "kube-system"))
     caches.informer_for(Service)
     caches.informer_for(Foo)
-    assert caches.synced_check() == "no complete list yet of services, foos"
+    assert caches.synced_check() == "caches not filled yet: services, foos"
     stop = threading.Event()
     caches.start(stop)
-    eventually(lambda: caches.synced_check() == "no complete list yet of foos", "Services listed")
+    eventually(lambda: caches.synced_check() == "caches not filled yet: foos", "Services listed")
     cluster.install(Foo)
     eventually(lambda: caches.synced_check() is None, "all listed")
     stop.set()

@@ -113,7 +113,7 @@ def test_a_child_that_is_being_deleted_is_neither_written_nor_done(
     elif text == "hello":
         return  # all is as wanted, as far as the cache shows
     tools.told.clear()
-    with pytest.raises(WaitError, match="ConfigMap a is being deleted, and not gone yet"):
+    with pytest.raises(WaitError, match="ConfigMap a is still being deleted"):
         tools.apply(text)
     assert tools.admin.resource(ConfigMap).get("a", namespace="default") == going
     assert (tools.told, tools.recorder.take()) == ([], [])
@@ -126,7 +126,7 @@ def test_a_predecessors_child_is_waited_for(tools: Tools) -> None:
     recreated = replace(tools.owner, metadata=replace(tools.owner.metadata, uid="another"))
     for objects in ([before], []):
         tools.cache.replace(objects, "2")
-        with pytest.raises(WaitError, match="ConfigMap a of an earlier Service owner is not gone yet"):
+        with pytest.raises(WaitError, match="ConfigMap a of an earlier Service owner still exists"):
             tools.apply("hello", owner=recreated)
     assert tools.sync() == before
     assert tools.recorder.take() == []

@@ -75,7 +75,7 @@ def test_a_controller_of_the_same_name_is_distinguished_by_its_uid() -> None:
         with_controller(with_controller(CHILD, A), foo("a", uid="u2"))
     assert str(caught.value) == (
         "Deployment default/child is already controlled by another Foo a (UID uid-of-a, not u2): if that "
-        "one is gone, the garbage collector deletes the Deployment, and a later try succeeds"
+        "one is gone, the garbage collector deletes the Deployment, and a later retry succeeds"
     )
 
 
@@ -133,7 +133,7 @@ def test_an_owner_is_taken_off_by_uid() -> None:
 @pytest.mark.parametrize("owner", ["parent", ("default", "parent")])
 def test_an_owner_is_an_object(owner: Any) -> None:
     """A name has no UID, which the reference needs."""
-    with pytest.raises(TypeError, match="an owner is an object"):
+    with pytest.raises(TypeError, match="an owner must be an object"):
         with_controller(CHILD, owner)
 
 
@@ -141,13 +141,13 @@ def test_owners_that_the_garbage_collector_would_not_find_are_refused() -> None:
     """It would delete the object: of another namespace, of the whole cluster, or never stored at all."""
     for set_owner in (with_controller, with_owner):
         with pytest.raises(
-            OwnerError, match="Foo a of namespace other cannot own an object of namespace default"
+            OwnerError, match="Foo a in namespace other cannot own an object in namespace default"
         ):
             set_owner(CHILD, foo("a", namespace="other"))
-        with pytest.raises(OwnerError, match="cannot own an object of the whole cluster"):
+        with pytest.raises(OwnerError, match="cannot own a cluster-scoped object"):
             set_owner(Zone(metadata=ObjectMeta(name="z")), A)
         with pytest.raises(
-            OwnerError, match="Deployment c has no namespace: give it that of Foo a, 'default'"
+            OwnerError, match="Deployment c has no namespace: set it to that of Foo a, 'default'"
         ):
             set_owner(Deployment(metadata=ObjectMeta(name="c")), A)
         with pytest.raises(OwnerError, match="Foo new has no UID"):

@@ -274,7 +274,7 @@ def test_a_definition_with_newer_versions_is_left_to_the_program_that_knows_them
     for change in ({"service": {"name": "newer"}}, {"service": None, "url": "https://example.org/convert"}):
         world.patch({"conversion": {"webhook": {"clientConfig": change}}})
         before = world.definition()
-        said = f"left {SITES} to the webhook that it names, because v2 is not known here"
+        said = f"left the webhook of {SITES} unchanged: this program does not know v2"
         with pytest.raises(ReconcileError, match=said):
             world.look()
         assert world.definition() == before

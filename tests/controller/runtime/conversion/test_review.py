@@ -80,9 +80,9 @@ def test_of_many_failures_some_are_named_by_object_and_path() -> None:
         (site(apiVersion=None), "Site a: Site has no version None: its versions are"),
         (site(apiVersion="other.org/v1"), "Site a: Site has no version other.org/v1: its versions are"),
         (site(apiVersion=3), "Site a: Site has no version 3: its versions are"),
-        (site(kind="Other"), "Other of example.org is not converted here"),
-        (site(kind=None), "None of example.org is not converted here"),
-        (site(kind={"a": 1}), "{'a': 1} of example.org is not converted here"),
+        (site(kind="Other"), "this webhook does not convert Other of example.org"),
+        (site(kind=None), "this webhook does not convert None of example.org"),
+        (site(kind={"a": 1}), "this webhook does not convert {'a': 1} of example.org"),
         (site(metadata=[]), "is no v1: Expected `object`, got `array` - at `$.metadata`"),
         (site(metadata="m"), "is no v1: Expected `object`, got `str` - at `$.metadata`"),
         (site(metadata={"name": 5}), "is no v1: Expected `str`, got `int` - at `$.metadata.name`"),
@@ -99,8 +99,8 @@ def test_another_version_or_group_is_refused() -> None:
     assert refusal([site()], "example.org/v9") == (
         f"Site a: Site has no version example.org/v9: its versions are {V1}, {BETA}"
     )
-    assert refusal([site()], "other.org/v1") == "Site of other.org is not converted here"
-    assert refusal([site()], "") == "Site of  is not converted here"
+    assert refusal([site()], "other.org/v1") == "this webhook does not convert Site of other.org"
+    assert refusal([site()], "") == "this webhook does not convert Site of "
 
 
 def test_an_object_without_metadata_gets_none_of_its_own() -> None:

@@ -20,11 +20,11 @@ from handloop.controller.runtime.election.durations import validate_durations
         ((float("nan"), 1.0, 0.5), "leaseDuration must be greater than renewDeadline"),
         (
             (2.9, 2.5, 1.0),
-            "leaseDuration is 2s for others, which must be greater than renewDeadline",
+            "leaseDuration, rounded down to 2s, must be greater than renewDeadline",
         ),
         (
             (0.9, 0.5, 0.1),
-            "leaseDuration is 0s for others, which must be greater than renewDeadline",
+            "leaseDuration, rounded down to 0s, must be greater than renewDeadline",
         ),
     ],
 )
