@@ -219,10 +219,8 @@ class DeltaFIFO(Generic[T]):
         Remove the oldest keys, at most max_keys, and pass their deltas to process in one call.
 
         Returns: the number of keys, or 0 if no key was queued before the timeout.
-        Blocks: until a key is queued, close() is called, or the timeout has passed. A timeout of None means
-        no limit.
-        Raises: FIFOClosed if the FIFO is closed and empty; any error from process. In that case, the deltas
-        are not put back.
+        Blocks: until a key is queued, close() is called, or the timeout (None means no limit) has passed.
+        Raises: FIFOClosed if the FIFO is closed and empty; any error from process, which loses the deltas.
         Locks: process runs with the FIFO's lock held, so that replace() never compares with a store that
         lacks a popped object. process must not block, call handlers, or call this FIFO, except for
         has_synced and len.

@@ -113,12 +113,7 @@ class DeltaProcessor(Generic[T]):
         previous: list[T | None],
         failed: Mapping[int, Exception],
     ) -> None:
-        """
-        Notify the listeners.
-
-        Args: previous contains the object that was stored before each delta. failed contains the positions
-        of the deltas to skip.
-        """
+        """Notify the listeners. previous has the object stored before each delta, failed the ones to skip."""
         notifications: list[Notification[T]] = []
         # changes has the notifications other than syncs. Until the first sync, both names refer to one list.
         changes = notifications

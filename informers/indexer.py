@@ -335,10 +335,8 @@ class Indexer(Generic[T]):
         """
         Apply changes in order, as one atomic step. A change that fails does not stop the others.
 
-        Returns: for each change, the object that was stored under its key just before, or None. Handlers
-        receive it as `old`.
-        Raises: TransactionError if any change failed. It contains the errors and the result of the other
-        changes.
+        Returns: the object stored before each change, or None. Handlers receive it as `old`.
+        Raises: TransactionError if a change failed, with the errors and the other changes' results.
         """
         keyed, errors = self._keyed(changes)
         with self._change:

@@ -130,9 +130,7 @@ class Lister(Generic[T]):
 
     def get(self, name: ObjectName | str, *, namespace: str = "") -> T | None:
         """
-        Return the object with this name, or None if it is not in the cache.
-
-        None is also returned for an object whose labels or fields are outside the selection.
+        Return the object, or None if it does not exist or its labels or fields are outside the selection.
 
         Args: name is an ObjectName, a string "namespace/name", or a plain name in the given namespace. For a
         cluster-scoped kind, namespace is ignored.

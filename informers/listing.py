@@ -148,8 +148,7 @@ class Listing(Generic[T]):
         Start a list.
 
         Args: seen is the minimum resource version of the list, or "" for none.
-        Returns: whether the list was started. If not, the caller must immediately call begin again, which may
-        read the list in another way. Any necessary wait is already over.
+        Returns: whether the list was started. If not, call begin again at once; any necessary wait is over.
         """
         self._seen, self._wanted_and_begun = seen, self._wanted
         rv = "" if self.wants_newest or self._refused_rv else seen

@@ -182,8 +182,7 @@ class ProcessorListener(Generic[T]):
         """
         Call the handler for every notification in the buffer.
 
-        Blocks: until stop() is called and the running handler call has returned. The rest of the buffer is
-        dropped.
+        Blocks: until stop() is called and the handler has returned. The rest of the buffer is dropped.
         """
         self._thread_id = threading.get_ident()
         while notifications := self._take():

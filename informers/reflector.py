@@ -306,8 +306,7 @@ class Reflector(Generic[T]):
         Run one round: list, publish the list, and watch until a new list is needed.
 
         Blocks: until the round ends, or until stop() is called.
-        Raises: the error of a failed list, or of a watch that could not be opened. An error that ends an
-        open stream is not raised.
+        Raises: the error of a failed list or of a refused watch, but not an error that ends an open stream.
         """
         self._listing.begin_round()
         self._round_error = None
@@ -323,11 +322,7 @@ class Reflector(Generic[T]):
             self._state = State.EMPTY
 
     def _step(self, state: State) -> State | None:
-        """
-        Perform one step.
-
-        Returns: the next state, or None if the round is over.
-        """
+        """Perform one step. Returns: the next state, or None if the round is over."""
         match state:
             case State.EMPTY:
                 return self._begin_list()
