@@ -16,13 +16,13 @@ class Roster:
     """
     The runnables of one manager. They can be added only before the manager runs.
 
-    State, under _lock: _runnables, _access, _reconciled and _written; _begun, the names of runnables that
-    must still be added; _ran, True once the manager runs, which a second call of run also reads without the
-    lock. Threads: any.
+    State, under _lock: _runnables, _access, _reconciled and _written; _begun, the names that were announced
+    by begin, and whose runnables must still be added; _ran, whether the manager runs or has run. A second
+    call of run also reads _ran without the lock. Threads: any thread can call the methods.
     """
 
     def __init__(self) -> None:
-        """Begin without any."""
+        """Create an empty roster."""
         self._lock = new_lock("Roster._lock", 3)
         self._runnables: list[Runnable] = []
         self._begun: set[str] = set()
@@ -35,7 +35,7 @@ class Roster:
         """
         Add a runnable, before run.
 
-        Raises: the same errors as begin.
+        Raises: RuntimeError once run has begun; ValueError for a name that begin would refuse.
         """
         with self._lock:
             self._accept_locked(runnable.name)
@@ -55,7 +55,7 @@ class Roster:
 
     def _accept_locked(self, name: str) -> None:
         if self._ran:
-            raise RuntimeError(f"controller {name} would never start: its manager is running, or has ended")
+            raise RuntimeError(f"controller {name} would never start: its manager is running or has stopped")
         if not name:
             raise ValueError("a controller needs a name")
         if len(name) > _LONGEST_NAME or not name.isprintable():
@@ -100,19 +100,23 @@ class Roster:
             return {runnable.name: runnable for runnable in self._runnables}
 
     def _complete(self, *, watches: bool) -> list[Runnable]:
-        """Refuse further runnables, and return all. Args: watches is whether there are informers to run."""
+        """Refuse further runnables, and return all. Args: watches is True if there are informers to run."""
         with self._lock:
             self._refuse_a_second_run()
             if self._begun:
                 names = ", ".join(sorted(self._begun))
-                raise RuntimeError(f"begun and never completed: {names}: call complete(reconcile)")
+                raise RuntimeError(f"controllers that are not complete: {names}: call complete(reconcile)")
             if not self._runnables and not watches:
                 raise RuntimeError("the manager has nothing to run: add a controller, with controller_for")
             self._ran = True
             return list(self._runnables)
 
     def _refuse_a_second_run(self) -> None:
-        """Refuse a second run. No lock is used, because a forked child may have copied a held lock."""
+        """
+        Refuse a second run.
+
+        The lock is not acquired: in a forked child, it is held forever if a thread of the parent held it.
+        """
         if self._ran:
             raise RuntimeError("a manager runs only once: create another one, with another registry")
 
@@ -123,7 +127,7 @@ class Roster:
         return self._reasons("ready_check")
 
     def _reasons(self, member: str) -> str | None:
-        """Return the problems that the runnables' optional health checks report."""
+        """Return the problems that runnables report. Args: member is the name of an optional health check."""
         with self._lock:
             checks = [getattr(runnable, member, None) for runnable in self._runnables]
         reasons = [reason for check in checks if check is not None and (reason := check())]

@@ -52,8 +52,9 @@ class Servers:
     """
     The metrics and health servers. The constructor binds their ports; they answer between start and stop.
 
-    Fields: certificates, which counts the reads of the process's certificates.
-    State: _checks of liveness and readiness, under _lock: main writes them, the answering threads read them.
+    Fields: certificates, the metrics that count how often a certificate was read.
+    State, under _lock: _checks, the checks of liveness and readiness; _why, the page /why.
+    Threads: the main thread sets the state; the threads that answer requests read it.
     """
 
     def __init__(self, pages: Pages, registry: CollectorRegistry, rest: RESTClient, clock: Clock) -> None:

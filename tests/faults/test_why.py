@@ -254,7 +254,7 @@ ROWS: Final[dict[str, tuple[Callable[[Scene], None], str]]] = {
     "P17": (fails(SystemExit("no")), rf"{RETRY}SystemExit\('no'\)"),
     "P18": (fails(ValueError("for ever")), r"waits .* more after [3-9] failures, the last: ValueError"),
     "P19": (changed_meanwhile, "is reconciled again afterwards, for Foo default/a updated"),
-    "P21": (blocks, r"is being reconciled for .* in .*threading.py:\d+ in wait"),
+    "P21": (blocks, r"has been in its reconcile for .* at .*threading.py:\d+ in wait"),
     "P22": (fails(MemoryError("no more")), rf"{RETRY}MemoryError\('no more'\)"),
     "A01": (with_fault(lambda faults: faults.conflict(**DEPLOYMENTS)), f"{RETRY}has been modified"),
     "A02": (
@@ -283,15 +283,15 @@ ROWS: Final[dict[str, tuple[Callable[[Scene], None], str]]] = {
     "A24": (listing("myapps", 404), r"waits for the caches: myapps\.example\.com: .*404"),
     "A25": (listing("myapps", 500), r"waits for the caches: myapps\.example\.com: .*500"),
     "A11": (made_again, r"its status says Ready=False .*is not gone yet"),
-    "D05": (without_a_name, r"nothing to do: .*; the user was told: .*spec\.deploymentName is empty"),
-    "D07": (loosely(port="http"), "is left alone: the object does not fit its type"),
+    "D05": (without_a_name, r"nothing to do: .*; the user was warned: .*spec\.deploymentName is empty"),
+    "D07": (loosely(port="http"), "is not reconciled: the object does not fit its type"),
     "D08": (
         loosely(autoScaling={"enabled": True, "minReplicas": 5, "maxReplicas": 2}),
-        "waits for a change, as the last reconcile failed for good: .*minReplicas",
+        "waits for a change, as the last reconcile failed permanently: .*minReplicas",
     ),
     "D09": (
         of_an_impossible_name,
-        r"nothing to do: .*; the user was told: Deployment refused .*matchLabels: Invalid value",
+        r"nothing to do: .*; the user was warned: Deployment refused .*matchLabels: Invalid value",
     ),
     "D13": (changed_often(status, subresource="status"), r"\d+ events were dropped by GenerationChanged"),
     "S02": (listing("myapps", 403), r"waits for the caches: myapps\.example\.com: .*403"),

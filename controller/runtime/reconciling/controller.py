@@ -83,7 +83,7 @@ would not find the object in the cache, and would create a second one if the ser
 """
 BLOCKED_SECONDS: Final = 60.0
 STUCK_SECONDS: Final = 300.0
-"""The time after its deadline at which a reconcile is reported as stuck. Slow requests end earlier."""
+"""The time after its deadline at which a reconcile is reported as stuck. Slow requests time out earlier."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +97,10 @@ class ControllerOptions:
     """The back-off for retries. None means a back-off per name, which doubles from 5 ms up to 1000 s."""
 
     max_retries: int | None = None
-    """After this many retries, a failing name waits for a change, as with TerminalError. None: no limit."""
+    """
+    The number of retries after which a failing name waits for a change, as after a TerminalError. None means
+    no limit.
+    """
 
     reconcile_timeout_seconds: float | None = None
     """A reconcile's deadline; None means none. If it is STUCK_SECONDS late, the liveness check fails."""
@@ -118,10 +121,10 @@ class ControllerOptions:
     """Whether a pause also stops the reconciles of an object that is being deleted."""
 
     plannable: bool = False
-    """Whether a plan can call the reconciles, because they obey Context.dry_run outside the cluster."""
+    """Whether a plan may call the reconcile, which must then change nothing outside the cluster."""
 
     shutdown_timeout_seconds: float = 30.0
-    """How long a stop waits for the reconciles that are still running."""
+    """How long shutdown waits for the reconciles that are still running."""
 
     needs_leader_election: bool = True
     """Whether the controller runs only while this process is the leader."""
@@ -147,14 +150,20 @@ class Watch(Protocol):
     """A source of watch events, such as an InformerSource, that the controller starts."""
 
     def start(self) -> None:
-        """Begin to add names to the queue, starting with the objects in the cache."""
+        """Queue the names of the cached objects, and from then on the names in watch events."""
 
     def troubles(self) -> list[str]:
-        """Return why the first list has not been fully delivered yet, or an empty list once it has."""
+        """Return the reasons why the first list is not fully delivered, or an empty list once it is."""
 
 
 class ReconcileStatistics(NamedTuple):
-    """The wanted workers (0 until the caches are filled), the living ones, and how reconciles have ended."""
+    """
+    The numbers of workers and of reconciles.
+
+    Fields: workers, how many workers should run, which is 0 until the caches are filled; workers_alive, how
+    many do run; succeeded and failed, how many reconciles have succeeded and failed; unexpected, how many
+    of the failed ones raised an unexpected error.
+    """
 
     workers: int = 0
     workers_alive: int = 0
@@ -169,11 +178,11 @@ class Controller(DividedWork):
 
     Fields: name; kind, the kind of the reconciled objects; queue; decisions, the record of the decisions
     about each name; explainer, which is set before run; sources, the names of the sources outside the
-    cluster, and plannable, the option, which are both for plans; ends_first, as in Runnable.
-    State, under _lock: _counts; _watches, which only grows; _started, set by run. run starts the watches
-    added so far; watch() starts the watches added later.
-    Threads: the workers are `<name>-worker-<i>`, and two never work on the same name; listeners add to the
-    queue.
+    cluster; plannable, the option; ends_first, as in Runnable. Only plans use sources and plannable.
+    State, under _lock: _counts; _watches, which only grows; _started, which run sets. run starts the watches
+    that were added before, and watch() starts those that are added later.
+    Threads: the workers are `<name>-worker-<i>`, and two of them never work on the same name. The listeners
+    of the watches add names to the queue on their own threads.
     """
 
     ends_first = True
@@ -201,7 +210,7 @@ class Controller(DividedWork):
         """
         Args: kind is the reconciled objects' kind. new_context creates a Context with the parts that all of
         the controller's reconciles share. admitted returns a context manager that each reconcile enters; see
-        Admitted. decisions records how reconciles end, and why they wait. annotations returns a cached
+        Admitted. decisions records how reconciles end, and why names wait. annotations returns a cached
         object's annotations.
         """
         self.name = name
@@ -252,21 +261,21 @@ class Controller(DividedWork):
         self.queue.add(name, Cause(cause))
 
     def reconcile_again(self, cause: str) -> None:
-        """Queue again all names that are being reconciled now. Args: cause is the cause, in words."""
+        """Queue each name that is being reconciled now, so that it is reconciled again for this cause."""
         for name in self._watchman.names():
             self.enqueue(name, cause)
 
     def has_work(self, name: ObjectName) -> bool:
-        """Return whether a name is being reconciled or waits for work. A requeue_after does not count."""
+        """Return whether a name is being reconciled, or will be for another reason than requeue_after."""
         return self._watchman.find(name) is not None or self.queue.has_work(name)
 
     def running(self, name: ObjectName) -> tuple[float, str] | None:
-        """Return how long a name's reconcile has run, and which line it is at, or None if none is running."""
+        """Return the running time of a name's reconcile and the line that it is executing, or None."""
         found = self._watchman.find(name)
         return None if found is None else (self._clock.now() - found.began_at, where_is(found.thread_id)[1])
 
     def troubles(self) -> list[str]:
-        """Return why the caches are not filled, or an empty list once they are."""
+        """Return the reasons why the caches are not filled, or an empty list once they are."""
         return [text for watch in self._watches for text in watch.troubles()]
 
     def explain(self, name: ObjectName) -> Explanation | None:
@@ -294,8 +303,8 @@ class Controller(DividedWork):
         """
         Wait for the caches, reconcile names until stop is set, and wait for the reconciles still running.
 
-        Raises: RuntimeError if the controller has already been started; CacheSyncTimeoutError;
-        WorkersBusyError if reconciles are still running at the end.
+        Raises: RuntimeError if the controller has already been started; CacheSyncTimeoutError if the caches
+        are not filled in time; WorkersBusyError if reconciles are still running at the end.
         Blocks: until stop is set, and then for at most shutdown_timeout_seconds.
         """
         watches = self._take_watches()
@@ -318,7 +327,9 @@ class Controller(DividedWork):
         Start the watches for a plan, which calls this method instead of run. No worker starts.
 
         Returns: the sorted names that run would reconcile first, or an empty list if stop is set.
-        Raises: RuntimeError; CacheSyncTimeoutError. Blocks: until the caches are filled.
+        Raises: RuntimeError if the controller has already been started; CacheSyncTimeoutError if the caches
+        are not filled in time.
+        Blocks: until the caches are filled.
         """
         for watch in self._take_watches():
             watch.start()
@@ -326,7 +337,7 @@ class Controller(DividedWork):
 
     def reconcile_once(self, name: ObjectName) -> float | None:
         """
-        Reconcile a name for a plan, without retries, stored state, or waits for writes.
+        Reconcile a name for a plan, without retries and without waiting until the caches show earlier writes.
 
         Returns: the seconds after which the name would be reconciled again, 0 if it would only be reconciled
         after a change, or None if it is paused.

@@ -1,4 +1,9 @@
-"""The caches that one controller reads: the caches of its own watches, otherwise the manager's caches."""
+"""
+The caches that one controller reads.
+
+For a kind that the controller watches, it reads the caches of its own watches; for any other kind, the
+manager's cache.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +33,7 @@ class SharedCaches(Protocol):
 
 
 class ControllerCaches:
-    """Implements handloop.controller.runtime.reconciling.context.Listers. Threads: any."""
+    """Implements handloop.controller.runtime.reconciling.context.Listers. Threads: any thread can read."""
 
     def __init__(self, shared: SharedCaches, watched: Iterable[MultiNamespaceInformer[Any]]) -> None:
         """Args: watched has an informer for each kind and selection that the controller watches."""
@@ -42,7 +47,8 @@ class ControllerCaches:
         """
         Return a lister for the objects of a kind that the controller watches, or for those of a selection.
 
-        Raises: SeveralSelections; MetadataOnly; the errors of Manager.lister_for.
+        Raises: SeveralSelections if the controller watches only selections of the kind, and the call names
+        none; MetadataOnly if the controller watches only the metadata; any error of Manager.lister_for.
         """
         watched = self._watched.get(kind.resource.group_resource, ())
         own = [each for each in watched if each.kind is kind]
@@ -65,7 +71,7 @@ class ControllerCaches:
         self._referred[referred.kind] = referred
 
     def keep_cached(self) -> None:
-        """End the watches of objects to which no cached object refers now."""
+        """Stop watching the objects to which no cached object refers anymore."""
         for referred in self._referred.values():
             referred.keep_cached()
 
@@ -73,8 +79,8 @@ class ControllerCaches:
         """
         Return the object with that name, to which owner refers, or None if it does not exist.
 
-        Raises: LookupError if refers_to was not called for the kind; the errors of ReferredObjects.get.
-        Blocks: like ReferredObjects.get.
+        Raises: LookupError if refers_to was not called for the kind; any error of ReferredObjects.get.
+        Blocks: until the first list of the object has arrived, or for one request.
         """
         found: ReferredObjects[K] | None = self._referred.get(kind)
         if found is None:
@@ -99,7 +105,7 @@ def _is_of(kind: type[Kind], group_resource: str) -> bool:
 
 
 class _Several:
-    """Several selections of a kind, combined. An object can be in each of them, in different versions."""
+    """Several caches of a kind, each with a selection. They can have different versions of an object."""
 
     def __init__(self, parts: Sequence[MultiNamespaceInformer[Any]]) -> None:
         self.kind = parts[0].kind

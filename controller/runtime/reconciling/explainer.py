@@ -49,9 +49,10 @@ class Why(msgspec.Struct, frozen=True, kw_only=True):
     """
     A process's explanation for a name.
 
-    Fields: process, the identity of this process, or "" without Leases; elsewhere, why another process
-    reconciles the name, and holder, the identity of that process, which are both "" if this process
-    reconciles it; explanations, those of the controllers that know the name, or of all if none knows it.
+    Fields: process, the identity of this process, or "" if it has no Leases; elsewhere, the reason why
+    another process reconciles the name, or "" if this one does; holder, the identity of the other process, or
+    "" if unknown; explanations, one for each controller that knows the name or, if none does, for every
+    controller.
     """
 
     process: str
@@ -61,7 +62,12 @@ class Why(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Explainer:
-    """Explains what happens to a name. Threads: any. A controller's parts are read one after another."""
+    """
+    Explains what happens to a name.
+
+    It reads the parts of a controller one after another, so they can change in between. Threads: any thread
+    can call explain.
+    """
 
     def __init__(
         self,
@@ -76,7 +82,7 @@ class Explainer:
         poke: str,
         clock: Clock,
     ) -> None:
-        """Args: informer has the reconciled kind. The others return the values of the fields of Now."""
+        """Args: informer caches the reconciled kind. The callables and poke provide the fields of Now."""
         self._controller = controller
         self._informer = informer
         self._decisions = decisions
@@ -88,7 +94,7 @@ class Explainer:
         self._clock = clock
 
     def explain(self, name: ObjectName) -> Explanation:
-        """Return the explanation for a name. Never waits for a cache."""
+        """Return the explanation for a name, without waiting for a cache."""
         kind = self._informer.kind.resource
         if kind.namespaced != bool(name.namespace):
             return self._unknown(name, f"a {kind.kind} has {'a' if kind.namespaced else 'no'} namespace")

@@ -1,5 +1,5 @@
 """
-Explain in sentences what happens to a name, or why nothing does, with the newest sentence first.
+Explain in sentences what happens to a name, or why nothing happens. The newest sentence comes first.
 
     the current state (queue, worker, pause, cache)     --> the first sentences
     the recent decisions (sources/decisions.py) --> one sentence each
@@ -38,11 +38,12 @@ class Now(NamedTuple):
     """
     The state of a name in a controller.
 
-    Fields: queue, its state in the queue; running, how long its reconcile has run and which line it is at, or
-    None if no reconcile is running; paused, the reason for its pause, or "" if it is not paused; misfit,
-    whether the object exists but does not fit its type; troubles, why the caches are not filled; known,
-    whether the cache has the object; deleting, whether the object has a deletion timestamp; poke, the
-    annotation that triggers a reconcile; status, the problems that the object's conditions report.
+    Fields: queue, its state in the queue; running, how long its reconcile has run and the line that it is
+    executing, or None if no reconcile is running; paused, the reason for its pause, or "" if it is not
+    paused; misfit, whether the object exists but does not fit its type; troubles, the reasons why the caches
+    are not filled; known, whether the cache has the object; deleting, whether the object has a deletion
+    timestamp; poke, the annotation that triggers a reconcile; status, the problems that the object's
+    conditions report.
     """
 
     queue: Standing
@@ -66,18 +67,18 @@ def _present(now: Now, decisions: Sequence[Decision]) -> Iterator[str]:
     if now.troubles:
         yield f"waits for the caches: {'; '.join(now.troubles)}"
     if now.misfit:
-        yield "is left alone: the object does not fit its type; see the Event InvalidObject"
+        yield "is not reconciled: the object does not fit its type; see the Event InvalidObject"
     elif not now.known:
         yield "the cache has no such object"
     if now.running is not None:
         seconds, where = now.running
-        yield f"is being reconciled for {_seconds(seconds)}, in {where}"
+        yield f"has been in its reconcile for {_seconds(seconds)}, at {where}"
     if now.paused:
         yield f"is paused {now.paused}{'' if not now.deleting else ', its deletion too'}"
     if now.queue.gave_up:
         error = f": {last.text}" if last is not None and last.text else ""
         yield (
-            f"waits for a change, as the last reconcile failed for good{error} "
+            f"waits for a change, as the last reconcile failed permanently{error} "
             f"(`kubectl annotate ... {now.poke}=...` tries it again)"
         )
     waits = list(_waits(now, decisions, last))
@@ -95,7 +96,7 @@ def _waits(now: Now, decisions: Sequence[Decision], last: Decision | None) -> It
         if now.running is not None:
             yield f"is reconciled again afterwards, for {causes}"
         elif parked is not None:
-            yield f"waits at most {_took(parked)} as {parked.text}, then for {causes}"
+            yield f"waits at most {_took(parked)}, because {parked.text}; then it is reconciled for {causes}"
         else:
             yield f"waits for a worker, for {causes}"
     if queue.due is None or queue.due_in is None:
@@ -106,7 +107,7 @@ def _waits(now: Now, decisions: Sequence[Decision], last: Decision | None) -> It
     if queue.due.subject == RETRY:
         yield f"waits {seconds} more after {_counted(queue.failures, 'failure')}{_last(last)}"
     elif last is not None and last.what == WAITS:
-        yield f"waits for a watch event, {seconds} more at most: {last.text}"
+        yield f"waits for a watch event, for at most another {seconds}: {last.text}"
     else:
         yield f"is reconciled again in {seconds}, as its last reconcile requested"
 
@@ -125,7 +126,7 @@ def _nothing(decisions: Sequence[Decision], last: Decision | None) -> str:
         first = f"nothing to do: the last reconcile wrote {last.changes or 'nothing'}"
     began = 0.0 if last is None else last.at - last.milliseconds / 1000 - _ROUNDED
     told = [each for each in decisions if each.what == TOLD and each.at >= began]
-    said += [f"the user was told: {each.text}" for each in told]
+    said += [f"the user was warned: {each.text}" for each in told]
     return "; ".join([first, *said])
 
 
@@ -143,7 +144,7 @@ def _told(each: Decision, at: float) -> str:
     if each.what == IGNORED:
         return f"{ago}: {_counted(each.count, 'cause')} {_was(each)}"
     if each.what == TOLD:
-        return f"{ago}: told the user{'' if each.count == 1 else f' {each.count} times'}: {each.text}"
+        return f"{ago}: warned the user{'' if each.count == 1 else f' {each.count} times'}: {each.text}"
     if each.what == PARKED:
         often = "" if each.count == 1 else f", {each.count} times"
         return f"{ago}: parked, because {each.text}{often}"
@@ -163,7 +164,7 @@ def _outcome(each: Decision) -> str:
     if each.what == WAITS:
         return f"{wrote}, and waits: {each.text}"
     if each.what in (FAILED, GAVE_UP):
-        return f"{wrote}, and failed{' for good' if each.what == GAVE_UP else ''}: {each.text}"
+        return f"{wrote}, and failed{' permanently' if each.what == GAVE_UP else ''}: {each.text}"
     return wrote
 
 

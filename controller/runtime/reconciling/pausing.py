@@ -28,9 +28,9 @@ class Pausing:
     """
     Calls a reconcile, unless its object is paused. Implements Reconciler[ObjectName].
 
-    State, under _lock: _held, paused name -> why, as of its last reconcile. _odd, name -> the annotation
-    value that does not pause it and was reported.
-    Threads: workers, each for the name that it is working on; the metrics server calls count.
+    State: _held, under _lock, paused name -> why it was paused at its last reconcile; _odd, under its own
+    lock, name -> the annotation value that was reported because it does not pause the name.
+    Threads: each worker calls reconcile for the name that it works on; any thread can call the other methods.
     """
 
     def __init__(
@@ -55,7 +55,11 @@ class Pausing:
         self._odd: NameTable[str] = NameTable()
 
     def reconcile(self, name: ObjectName, context: Context) -> Result | None:
-        """Raises: any error of the reconcile; ClientError if the condition cannot be written."""
+        """
+        Call the reconcile, unless the object is paused.
+
+        Raises: any error of the reconcile; ClientError if the condition cannot be written.
+        """
         seen = self._cached(name)
         why = self._why(name, seen, context)
         with self._lock:
@@ -106,7 +110,7 @@ class Pausing:
             return self._held.get(name, "")
 
     def count(self) -> int:
-        """Return the number of paused objects. Leave out deleted ones, whose event a predicate can drop."""
+        """Return the number of paused objects, without deleted ones, whose event a predicate can drop."""
         self.forget_names(lambda name: self._cached(name) is None)
         with self._lock:
             return len(self._held)

@@ -59,7 +59,7 @@ class ByObject(Generic[K]):
         self._reconcile = reconcile
 
     def reconcile(self, name: ObjectName, context: Context) -> Result | None:
-        """Raises: errors of the reconcile."""
+        """Call the reconcile if the object must be reconciled. Raises: any error of the reconcile."""
         obj = self._cached(name)
         if obj is None or _is_left_to_the_garbage_collector(obj):
             return None
@@ -82,7 +82,7 @@ class ByName:
         self._reconcile = reconcile
 
     def reconcile(self, name: ObjectName, context: Context) -> Result | None:
-        """Raises: errors of the reconcile."""
+        """Call the reconcile, unless the object does not fit its type. Raises: any error of the reconcile."""
         if self._is_quarantined(name):
             return Result(requeue_after=MISFIT_SECONDS)
         return self._reconcile(name, context)
@@ -110,7 +110,7 @@ def function_of(reconciler: Reconciler[S] | ReconcileFunc[S], subject: str) -> R
     name = getattr(function, "__qualname__", repr(function))
     called = function if inspect.isroutine(function) else type(function).__call__
     if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(called):
-        raise TypeError(f"{name} is async, but a reconcile runs on a worker thread: make it a plain `def`")
+        raise TypeError(f"{name} is async, but a reconcile runs on a worker thread: define it with `def`")
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
         raise TypeError(f"{name} is a generator, but a reconcile must return a Result or None")
     try:

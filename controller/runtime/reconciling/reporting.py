@@ -40,7 +40,7 @@ def shown(error: BaseException) -> str:
 
 
 def _bug(error: BaseException) -> dict[str, Any]:
-    """Return the log field for a bug's traceback. Tracebacks are logged once per place in the code."""
+    """Return the log field for a bug's traceback. The same traceback is logged only once."""
     return {} if is_expected(error) else {"exc_info": error}
 
 
@@ -63,7 +63,7 @@ def where_is(thread_id: int) -> tuple[traceback.StackSummary, str]:
 
 
 class Outcomes(NamedTuple):
-    """Counts of the syncs that succeeded, that failed, and that failed with an unexpected error."""
+    """The numbers of successful syncs, of failed ones, and of those that failed with an unexpected error."""
 
     synced: int = 0
     failed: int = 0
@@ -74,7 +74,8 @@ class SyncReporter:
     """
     Counts, measures and logs every sync.
 
-    State, under _lock: _counts; _began_at, when each current sync began. Threads: any.
+    State, under _lock: _counts; _began_at, the start time of each running sync.
+    Threads: any thread can call the methods.
     """
 
     def __init__(
@@ -85,7 +86,7 @@ class SyncReporter:
         decisions: Decisions | None = None,
         clock: Clock = REAL_CLOCK,
     ) -> None:
-        """Args: decisions is the record to which the end of each sync is added."""
+        """Args: decisions records how each sync ends."""
         self._log = get_logger(logger_name)
         self._metrics = metrics
         self._decisions = decisions
@@ -100,7 +101,7 @@ class SyncReporter:
             return self._counts
 
     def began(self, name: ObjectName) -> None:
-        """Note that a sync begins. A name never has two syncs at once."""
+        """Record that a sync has started. A name never has two syncs at once."""
         with self._lock:
             self._began_at[name] = self._clock.now()
         if self._metrics is not None:
@@ -161,10 +162,10 @@ class SyncReporter:
 
 
 class ReconcileReporter:
-    """Logs how reconciles begin and end. Each line has the ID and, if useful, the causes. Threads: any."""
+    """Logs that reconciles start, and how they end. Threads: any thread can call the methods."""
 
     def begins(self, context: Context) -> None:
-        """Log that a reconcile begins."""
+        """Log that a reconcile has started, and its causes."""
         context.log.debug("Reconciling", v=4, causes=", ".join(context.causes))
 
     def settled(self, context: Context, requeue_after: float | None) -> None:
@@ -180,7 +181,8 @@ class ReconcileReporter:
         """
         Log that a reconcile raised an error.
 
-        Args: failures is the number of failures in a row; final is True if no retry follows until a change.
+        Args: failures is the number of failures in a row; final is True if the name is retried only after
+        a change.
         """
         terminal = final or isinstance(error, TerminalError)
         is_lost = not terminal and _is_lost_race(error, failures)

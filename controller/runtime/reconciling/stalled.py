@@ -34,7 +34,7 @@ _LONGEST: Final = 32_768
 
 
 def can_stall(kind: type[Kind]) -> bool:
-    """Return whether a kind has status conditions to write. Built-in kinds and partial views are excluded."""
+    """Return whether conditions can be added to a kind's status. Never to built-in kinds or partial views."""
     status = fields_of(kind).get("status")
     if status is None or not has_status_subresource(kind) or kind.partial or is_built_in(kind.resource.group):
         return False
@@ -54,7 +54,7 @@ class Stalling:
         *,
         is_last: Callable[[ObjectName], bool] = lambda _name: False,
     ) -> None:
-        """Args: is_last returns whether a name is not retried if its current reconcile fails."""
+        """Args: is_last returns whether a name would not be retried if its current reconcile failed."""
         self._cached = cached
         self._reconcile = reconcile
         self._is_last = is_last
@@ -63,8 +63,8 @@ class Stalling:
         """
         Call the reconcile, and write or remove the condition.
 
-        If an object was stalled or paused and is now retried or waits, its condition becomes Reconciling.
-        Otherwise kstatus would report it as failed or done.
+        If the reconcile fails and will be retried, or must wait, the condition Stalled or Paused is replaced
+        by Reconciling. Otherwise kstatus would report the object as failed or done.
         Raises: any error of the reconcile; ClientError if the condition cannot be written after a
         TerminalError or a success, so that the write is retried.
         """
@@ -87,16 +87,17 @@ class Stalling:
 
 
 _Say = tuple[str, str] | None
-"""The type and message of our condition. None means that the object has no such condition."""
+"""The type and message of the condition to write. None means that the condition is removed."""
 
 
 def tell_condition(seen: Any, context: Context, say: _Say) -> bool:
     """
-    Write or remove our condition if seen, the object before the reconcile, has another one.
+    Write or remove our condition, unless the object had the right one before the reconcile.
 
-    The live object is read first, because the reconcile may have written it. If its generation differs,
-    nothing is written, because that generation has a watch event that triggers the next reconcile.
-    Returns: whether the condition differs from the one in seen.
+    The live object is read first, because the reconcile may have written it. If its generation differs from
+    that of seen, nothing is written: the spec has changed, and the watch event of that causes a reconcile.
+
+    Args: seen is the object before the reconcile. Returns: whether seen lacks the right condition.
     """
     if seen is None or seen.status is None:
         return False

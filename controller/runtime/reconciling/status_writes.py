@@ -30,7 +30,7 @@ log = get_logger("controller")
 K = TypeVar("K", bound=Kind)
 
 TRY_AGAIN_SECONDS: Final = 600.0
-"""The time for which a dropped field causes no write. After that, one object tries the field again."""
+"""How long a field is not written after the server dropped it. Then one object tries to write it again."""
 
 _REMEMBERED: Final = 50_000
 
@@ -44,7 +44,7 @@ def status_of(obj: Kind) -> dict[str, Any]:
 
 
 def with_status(obj: K, status: APIStruct) -> K:
-    """Return the object with that status, and set its observed_generation. Raises: TypeError."""
+    """Return obj with a status and its observed_generation. Raises: TypeError if the status does not fit."""
     changed = evolve(obj, "status", status)
     if hasattr(status, "observed_generation"):
         changed = evolve(changed, "status.observed_generation", obj.metadata.generation)
@@ -52,7 +52,7 @@ def with_status(obj: K, status: APIStruct) -> K:
 
 
 def for_this_version(obj: Kind, **changes: Any) -> dict[str, Any]:
-    """Return a merge patch that the server accepts only for the version of obj; otherwise Conflict."""
+    """Return a merge patch that the server rejects with Conflict if the object has another version."""
     there = {"uid": obj.metadata.uid, "resourceVersion": obj.metadata.resource_version}
     return {"metadata": {name: value for name, value in there.items() if value}, **changes}
 
@@ -73,9 +73,10 @@ class StatusWrites:
     """
     Stores the results of one controller's status writes.
 
-    State, under _lock, a leaf: _dropped, kind and path of each field that the server drops -> when to write
-    it again; _last, UID -> the hashes of the last wanted status and of the status that the server stored.
-    Threads: workers.
+    State, under _lock: _dropped, kind and path of a field that the server drops -> when to write the field
+    again; _last, object's UID -> two hashes: of the status that was last wanted, and of the status that the
+    server stored.
+    Threads: the workers write statuses. Lock: no other lock is acquired while _lock is held.
     """
 
     def __init__(self, clock: Clock = REAL_CLOCK) -> None:
@@ -119,7 +120,8 @@ class StatusWrites:
         """
         Record the result of an accepted patch, and log each field that the server dropped, once.
 
-        Args: answer is the server's response body. It is needed because our type adds defaults to stored.
+        Args: answer is the server's response body. It shows which fields the server stored, whereas stored
+        also has the defaults of our type.
         """
         resource, now = obj.resource.group_resource, self._clock.now()
         there = msgspec.json.decode(answer).get("status")
@@ -161,13 +163,13 @@ def _patched(obj: K, patch: Mapping[str, Any], client: Client, manager: str) -> 
         if _has_status(obj.resource, client):
             raise
         raise ReconcileError(
-            f"{error}: the server has no subresource status for {obj.resource.group_resource}: install "
+            f"{error}: the server has no status subresource for {obj.resource.group_resource}: install "
             "the CustomResourceDefinition that is generated from its type"
         ) from error
 
 
 def _has_status(resource: Resource, client: Client) -> bool:
-    """Return whether the server has the status subresource. Return True if discovery fails or omits it."""
+    """Return whether the server has the kind's status subresource, or True if discovery cannot tell."""
     try:
         served = client.discovery().resources(resource.group, resource.version)
     except ClientError:

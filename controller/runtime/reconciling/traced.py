@@ -18,9 +18,10 @@ def work_of(context: Context, kind: str, taken: Taken, annotations: Mapping[str,
     """
     Return the data for the span of a reconcile that begins at now, a time on the controller's clock.
 
-    If the watch events behind the reconcile belong to one trace, the span continues that trace. All other
-    traces become links: those of several events, of the previous reconcile, and in the object's annotation.
-    Every trace therefore ends, even if reconciles run in an endless loop.
+    If all watch events that caused the reconcile belong to one trace, the span continues that trace. If they
+    belong to several, the span links to them. It also links to the previous reconcile's trace if that
+    reconcile requeued the name, and to the trace in the object's annotation. It does not continue those
+    traces, so each of them ends, even if reconciles run in an endless loop.
     """
     brought = dict.fromkeys(each.trace for each in taken.causes if each.trace and each.verb)
     parent = next(iter(brought)) if len(brought) == 1 else None

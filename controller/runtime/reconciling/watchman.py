@@ -1,8 +1,9 @@
 """
 Track a controller's running reconciles, and report those that block.
 
-Decision: a thread for each controller that works, none for an idle one. It sleeps until the oldest reconcile
-reaches the limit, so in a busy controller it wakes once per limit, however many reconciles there are.
+Decision: a controller has one thread for this while its reconciles are running, and none while it is idle.
+The thread sleeps until the oldest reconcile reaches the limit. In a busy controller, it therefore wakes up
+once per limit, however many reconciles there are.
 """
 
 from __future__ import annotations
@@ -60,14 +61,14 @@ class Watchman:
         self._thread: Joinable | None = None
 
     def begins(self, running: Running) -> None:
-        """Note that a reconcile begins. Raises: RuntimeError if the watchman's thread cannot be started."""
+        """Record that a reconcile starts. Raises: RuntimeError if the watchman's thread cannot be started."""
         with self._lock:
             self._running[running.name] = running
             if self._thread is None and self.limit_seconds is not None:
                 self._thread = self._spawn(f"{self._name}-watchman", self._watch)
 
     def ended(self, name: ObjectName) -> None:
-        """Note that the reconcile of a name has ended."""
+        """Record that the reconcile of a name has ended."""
         with self._lock:
             self._told.discard(self._running.pop(name).context.id)
 

@@ -46,13 +46,13 @@ def why_page(manager: Explaining) -> Page:
 
 
 def lines(why: Why) -> list[str]:
-    """Return the lines of the page for people, with the newest first."""
+    """Return the lines of the page in plain text, with the newest first."""
     found = [why.elsewhere] if why.elsewhere else []
     for each in why.explanations:
         found.append(f"{each.controller}: {each.kind} {each.name}")
         found += [f"  {line}" for line in each.says]
         if each.near:
-            found.append(f"  is it one of {', '.join(each.near)}?")
+            found.append(f"  did you mean {', '.join(each.near)}?")
     return found or ["no controller that can explain a name runs in this process"]
 
 

@@ -24,16 +24,16 @@ class BindAddress:
 
     @property
     def shown(self) -> str:
-        """Return the address for messages, with a note if it stands for all interfaces."""
+        """Return the address for messages, with a note if it means all interfaces."""
         return f"{self} (all interfaces)" if self.host in ("", "0.0.0.0", "::") else str(self)  # noqa: S104 - compared
 
     def served_names(self) -> Collection[str] | None:
         """
         Return the hosts that requests may name, or None for any host.
 
-        On loopback, other hosts are refused, because a web page could make its own host name point here. On
-        other addresses, the hosts are unknown, because a kubelet uses the pod's address, and Prometheus uses
-        that address or a Service.
+        On loopback, other hosts are refused, because a web page could make its own host name point to
+        loopback. On other addresses, any host is allowed, because clients use different ones: a kubelet uses
+        the pod's address, and Prometheus uses that address or a Service.
         """
         return (*LOOPBACK_NAMES, self.host) if is_loopback(self.host) else None
 
@@ -52,7 +52,7 @@ def parse_bind_address(text: str) -> BindAddress | None:
     """
     Parse `:8080`, `127.0.0.1:8080` or `[::1]:8080`.
 
-    Returns: None for `0`, which turns the server off. Raises: ValueError.
+    Returns: None for `0`, which turns the server off. Raises: ValueError if the text is not an address.
     """
     if text == "0":
         return None

@@ -47,8 +47,8 @@ class CertificateWatcher:
 
     If a new pair does not load, the error is counted and logged, and the previous pair stays in use.
 
-    State, under _lock: _context; _signature, of the files from which it was created; _looked_at, the time of
-    the last check. Threads: any.
+    State, under _lock: _context, the TLS context with the pair; _signature, the signature of the files that
+    were last read; _looked_at, the time of the last check. Threads: any thread can call context.
     """
 
     def __init__(self, folder: Path, metrics: CertificateMetrics, clock: Clock) -> None:
@@ -108,7 +108,7 @@ def certificate_in(
     folder: str, metrics: CertificateMetrics, clock: Clock, *, address: str, purpose: str
 ) -> Callable[[], ssl.SSLContext]:
     """
-    Return a function that returns the TLS context for a new connection, from a folder's certificate.
+    Return a function that returns the TLS context for a new connection, with the certificate in a folder.
 
     Raises: NoCertificateError if the certificate does not load.
     """

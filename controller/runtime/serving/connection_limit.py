@@ -11,12 +11,13 @@ from handloop.seams.locks import new_condition
 
 class ConnectionLimit:
     """
-    Admits every new connection. Above the limit, it cuts off the connection that was silent for longest.
+    Admits every new connection. If there are too many, it cuts off the one that has been silent for longest.
 
     A client that holds connections open can therefore neither block a probe or scrape, nor cut off an active
     client.
 
-    State, under _lock: _open, the longest silent first; _at_work, the number of connections being answered.
+    State, under _lock: _open, the open connections, of which the first has been silent for longest; _at_work,
+    the number of requests that are being answered.
     Threads: the server's thread admits and waits; the connections' threads call the other methods.
     """
 
@@ -39,7 +40,7 @@ class ConnectionLimit:
                 socket.socket.shutdown(oldest, socket.SHUT_RDWR)
 
     def heard(self, connection: socket.socket) -> None:
-        """Record that a request begins. No effect on a connection that was cut off."""
+        """Record that a connection has sent a request. A connection that was cut off is ignored."""
         with self._lock:
             if connection in self._open:
                 del self._open[connection]
@@ -47,7 +48,7 @@ class ConnectionLimit:
 
     @contextmanager
     def at_work(self) -> Iterator[None]:
-        """A block in which a response is created and sent."""
+        """A context manager for the time in which a response is created and sent."""
         with self._lock:
             self._at_work += 1
         try:
@@ -64,11 +65,11 @@ class ConnectionLimit:
             self._lock.notify_all()
 
     def wait_until_none(self, seconds: float) -> None:
-        """Wait until no connection is open. Blocks: until then, or until the time is up."""
+        """Wait until no connection is open. Blocks: for at most the given seconds."""
         with self._lock:
             self._lock.wait_for(lambda: not self._open, seconds)
 
     def wait_until_idle(self, seconds: float) -> None:
-        """Wait until no request is being answered. Blocks: until then, or until the time is up."""
+        """Wait until no request is being answered. Blocks: for at most the given seconds."""
         with self._lock:
             self._lock.wait_for(lambda: not self._at_work, seconds)

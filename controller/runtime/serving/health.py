@@ -73,5 +73,5 @@ def _line(name: str, result: str | Well | None) -> str:
 
 
 def _shown(text: str) -> str:
-    """Put a text on one line, so that it cannot imitate a check. Other clients may set a Lease's holder."""
+    """Return text on one line. Foreign text, such as a Lease's holder, must not look like another check."""
     return text if text.isprintable() else repr(text)[1:-1]

@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 Certificate: TypeAlias = Any
 """The class Certificate of cryptography.x509, which is imported only where it is used."""
 SKEW: Final = timedelta(hours=25)
-"""Another machine's clock may be wrong by a day in either direction."""
+"""How much longer a certificate is valid at each end, because another machine's clock may be a day off."""
 
 
 class KeyPair(NamedTuple):
@@ -27,7 +27,7 @@ class KeyPair(NamedTuple):
     key: bytes
 
     def context(self) -> ssl.SSLContext:
-        """Return a TLS context for a server. Raises: OSError, including ssl.SSLError."""
+        """Return a TLS context for a server. Raises: OSError or ssl.SSLError if the pair does not load."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         # The ssl module loads key pairs only from files. The folder is private, and deleted on return.
@@ -116,9 +116,9 @@ def _host(host: str) -> Any:
 
 def certificates_in(pem: bytes) -> list[Certificate]:
     """
-    Return the certificates in a PEM text, in order. Certificates that do not load are omitted.
+    Return the certificates in a PEM file's content, in order, without those that do not load.
 
-    Raises: ImportError.
+    Raises: ImportError without the cryptography package.
     """
     from cryptography import x509  # noqa: PLC0415
 

@@ -1,4 +1,4 @@
-"""Explain why the process cannot listen on an address, and which other process does."""
+"""Explain why the process cannot listen on an address, and which other process uses it."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _LISTEN: Final = "0A"
 
 
 def port_owner(port: int) -> str:
-    """Return the process that listens on a TCP port, as `pid 812 (kubectl)`, or "" if /proc lacks it."""
+    """Return the process that listens on a TCP port, as `pid 812 (kubectl)`, or "" if it is not in /proc."""
     try:
         inodes = _listening_inodes(port)
         return _process_of(inodes) if inodes else ""

@@ -38,11 +38,11 @@ class MetricsAuth:
     """
     Returns the status for a request: 200, 401, 403, or 500 if the API server cannot be reached.
 
-    Responses are cached: a token's owner for one minute, a permission for five minutes, a refusal for half a
-    minute. The caches contain hashes of tokens, never tokens.
+    The API server's responses are cached. A token's owner is cached for one minute, a permission for five
+    minutes, and a refusal for half a minute. The caches contain hashes of tokens, never tokens.
 
-    State, under _lock: the three caches. Threads: the ones that serve pages. They send requests without the
-    lock, so two threads may send the same one.
+    State, under _lock: the three caches. Threads: the threads that serve pages. They do not hold the lock
+    while they send requests, so two threads may send the same request.
     """
 
     def __init__(self, rest: RESTClient, clock: Clock) -> None:

@@ -1,9 +1,9 @@
 """
 File descriptors: raise their limit, and reserve one for probes.
 
-Many container runtimes set the soft limit to 1,024, for programs that use select(). This program waits with
-poll and epoll, like Go's runtime, which also raises the limit when it starts. A program that has used up all
-descriptors must still answer its probes, or it is killed and restarted.
+Many container runtimes set the soft limit to 1,024, because select() supports no more. This program waits
+with poll and epoll, like Go's runtime, which also raises the limit when it starts. A program that has used up
+all descriptors must still answer its probes, or it is killed and restarted.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class SpareDescriptor:
         return file is not None
 
     def refill(self) -> None:
-        """Open the descriptor again, if the process can."""
+        """Open the descriptor again, if the system allows it."""
         with self._lock, suppress(OSError):
             if self._file is None:
                 self._file = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)

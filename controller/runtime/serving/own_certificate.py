@@ -1,9 +1,9 @@
 """
-The certificate of a server that was not given one. It is self-signed, and renewed before it expires.
+Create a certificate for a server that was not given one. It is self-signed, and renewed before it expires.
 
 Clients cannot verify it, but it still protects their tokens from passive listeners.
 
-Follows: controller-runtime pkg/metrics/server, which creates one at startup, differs: this one is renewed.
+Follows: controller-runtime pkg/metrics/server, differs: there, the certificate is not renewed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ log = get_logger("metrics")
 
 LIFETIME: Final = timedelta(days=365)
 _SKEW: Final = timedelta(hours=1)
-"""A client's clock may be behind."""
+"""How much longer the certificate is valid at each end, because a client's clock may be off."""
 _RENEWED: Final = LIFETIME * 2 / 3
 _LOOPBACK: Final = ("127.0.0.1", "::1")
 
@@ -30,14 +30,16 @@ class OwnCertificate:
     """
     A self-signed certificate, renewed after two thirds of its lifetime.
 
-    State, under _lock: _context; _made_at, in seconds since the Unix epoch. Threads: any.
+    State, under _lock: _context; _made_at, in seconds since the Unix epoch.
+    Threads: any thread can call context.
     """
 
     def __init__(self, clock: Clock) -> None:
         """
         Create the first certificate.
 
-        Raises: OSError; ImportError without the cryptography package. Blocks: for a tenth of a second.
+        Raises: OSError if a temporary file cannot be written; ImportError without the cryptography package.
+        Blocks: for a tenth of a second.
         """
         self._clock = clock
         self._lock = new_lock("OwnCertificate._lock", 94)

@@ -3,7 +3,7 @@ Serve a few pages: health, metrics, and the conversion webhook's responses to po
 
 Connections cannot exhaust the process: silent ones are cut off. If there are too many, the one that has been
 silent for longest is cut off, too. A web page in a browser on this machine can also reach loopback, by making
-its own host name point here (DNS rebinding). The server can therefore check a request's Host.
+its own host name point to loopback (DNS rebinding). The server can therefore check a request's Host.
 """
 
 from __future__ import annotations
@@ -54,12 +54,12 @@ WHY: Final = "/why"
 TEXT: Final = "text/plain; charset=utf-8"
 MAX_CONNECTIONS: Final = 64
 MAX_POSTING: Final = 1024
-"""An API server sends up to 600 requests at a time. If their connection is closed, they fail."""
+"""The connection limit if there are posts. An API server sends up to 600 at a time; cut-off ones fail."""
 _REQUEST_TIMEOUT_SECONDS: Final = 10.0
 _IDLE_SECONDS: Final = 120.0
 """How long a connection for posts may be idle between two posts. Go's clients close it after 90 s."""
 _LARGEST_POST: Final = 64 * 1024 * 1024
-"""An API server sends one object of at most 1.5 MB per review, but any pod in the cluster may send more."""
+"""The longest accepted post. An API server sends at most 1.5 MB per object, but any pod may send more."""
 _MOST_DIGITS: Final = 12
 _EXHAUSTED: Final = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 _EXHAUSTED_PAUSE_SECONDS: Final = 0.05
@@ -70,7 +70,7 @@ class PageServer:
     Serves a few read-only pages, and answers posts.
 
     State: the constructor binds the socket, so that a used port is detected before anything starts.
-    Threads: one `<purpose>-server`, and a short-lived one per connection, up to the connection limit.
+    Threads: `<purpose>-server` accepts connections. Each connection has its own thread until it is closed.
     """
 
     def __init__(
@@ -92,8 +92,9 @@ class PageServer:
         Args: posts has the paths that accept a body; with posts, a connection serves several requests. tls
         returns the context for each new connection; None means plain HTTP. Without a guard, every request is
         allowed. names are the hosts that requests may name, in lower case; None means any. private are the
-        pages that only loopback may read if there is no guard.
-        Raises: PortInUseError; ListenError for an address that this machine does not have or may not use.
+        pages that only clients on this machine may read if there is no guard.
+        Raises: PortInUseError if another process uses the port; ListenError for an address that this machine
+        does not have or may not use.
         """
         self._purpose = purpose
         self._thread: Joinable | None = None
@@ -139,10 +140,10 @@ class PageServer:
 
     def drain(self, seconds: float) -> None:
         """
-        Keep answering, and close each connection with its next response.
+        Keep answering, and close each connection after its next response.
 
-        A client that reuses its connections then never sends a request on one that is being closed.
-        Blocks: until all connections have ended, or the time is up, because a silent connection stays open.
+        The response announces this, so a client never sends a request on a connection that is being closed.
+        Blocks: until all connections are closed, for at most the given seconds. Silent ones stay open.
         """
         self._server.draining.set()
         self._server.connections.wait_until_none(seconds)
@@ -170,7 +171,7 @@ class _Server(ThreadingHTTPServer):
     spare: SpareDescriptor
 
     def get_request(self) -> tuple[socket.socket, object]:
-        """Accept a connection. The connection's thread does the handshake, which may take a while."""
+        """Accept a connection. The TLS handshake may take a while, so the connection's thread performs it."""
         connection, address = self._accept()
         if self.tls is not None:
             try:
@@ -197,9 +198,9 @@ class _Server(ThreadingHTTPServer):
 
     def serve(self, woken: socket.socket) -> None:
         """
-        Serve until stopping is set and the other end of woken is closed.
+        Serve until stopping is set. The other end of woken is then closed, which wakes up this thread.
 
-        serve_forever would check ten times a second whether to stop, which takes a thousandth of a core.
+        serve_forever would check ten times a second whether to stop, which uses 0.1 % of a core.
         """
         with woken, selectors.DefaultSelector() as selector:
             selector.register(self, selectors.EVENT_READ)
@@ -220,12 +221,12 @@ class _Server(ThreadingHTTPServer):
         self.spare.refill()
 
     def handle_error(self, _request: object, address: object) -> None:
-        """Log errors such as a broken connection, or a client without TLS, only at the debug level."""
+        """Log an error only at the debug level, because most of them are caused by clients that leave."""
         log.debug("Connection failed", v=4, client=str(address), err=in_words(sys.exception()))
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """Answers one request. A timeout cuts off slow or silent clients. Request lines are not logged."""
+    """Answers the requests of one connection. A timeout cuts off slow or silent clients."""
 
     server: _Server
     pages: Mapping[str, Page] = {}
@@ -241,7 +242,7 @@ class _Handler(BaseHTTPRequestHandler):
     sys_version = ""
 
     def do_GET(self) -> None:
-        """Answer with a page, 404, or 403 if the request names a foreign host or may not read the page."""
+        """Answer with a page, 404 if there is none, or 403 if the host or the client is not allowed."""
         url = urlsplit(self.path)
         if not self._answers_for(url.netloc or self.headers.get("Host", "")):
             self._answer(403, TEXT, b"only loopback names are served here: ask for http://127.0.0.1\n")
@@ -282,7 +283,7 @@ class _Handler(BaseHTTPRequestHandler):
         return goes_on
 
     def take_post(self) -> None:
-        """Answer a post; 411 without a length, 413 if it is too long. If the body is cut off, disconnect."""
+        """Answer a post, with 411 if it has no length, or 413 if it is too long. Ignore a partial post."""
         post = self.posts.get(urlsplit(self.path).path)
         text = self.headers.get("Content-Length", "")
         # Longer numbers are slow to parse, or int() refuses them.
@@ -311,7 +312,7 @@ class _Handler(BaseHTTPRequestHandler):
         """
         Return whether the client is on this machine or in this pod, as with `kubectl port-forward`.
 
-        The request must also name a loopback host, because a web page can make its own host name point at a
+        The request must also name a loopback host, because a web page can make its own host name point to a
         forwarded port.
         """
         is_named = _host_in(self.headers.get("Host", "")) in LOOPBACK_NAMES

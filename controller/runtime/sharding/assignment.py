@@ -5,8 +5,8 @@ For a while, members can see different Leases and request the same slot. The slo
 them, because the assignment only decides whose elector requests the Lease.
 
 During a rolling update, members are added and removed one after another. To keep slots from moving often, a
-slot without a holder goes to the youngest member, which the update will not remove. Among the slots that can
-move, the ones that have moved least often move first.
+slot without a holder goes to the youngest member, which the update will not remove. If slots must move, those
+that have moved least often so far move first.
 """
 
 from __future__ import annotations
@@ -47,7 +47,11 @@ def assignment(
 
 
 def _level(kept: Sequence[list[int]], least: int) -> None:
-    """Move the slots that moved least from the fullest (then oldest) member until all have the minimum."""
+    """
+    Move slots until each member has at least the minimum; those that have moved least often move first.
+
+    Each slot comes from the member with the most slots or, if several have equally many, the oldest of them.
+    """
     for slots in kept:
         while len(slots) < least:
             slots.append(max(kept, key=len).pop())

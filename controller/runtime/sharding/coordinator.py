@@ -6,9 +6,9 @@ Acquire and release this replica's slots. Each slot has a Lease, and an elector 
     a slot:  elector --leads--> serve(slot, stop) --should be another's: stop--> drained --> Lease released
                         |--Lease lost--> serve ends, only for this slot; the elector can run again
 
-The assignment is only advice. Members that see different Leases can request the same slot, but the slot's
-Lease admits only one of them. seconds_to_write comes from the slot's elector; slot_candidacy.py states the
-guarantees.
+The assignment is only advice. If members see different Leases, they can request the same slot, but only
+one of them acquires the slot's Lease. The slot's elector determines seconds_to_write; slot_candidacy.py
+states the guarantees.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _LEAST_SECONDS: Final = 0.05
 
 
 _PATIENCE_PERIODS: Final = 0.5
-"""For this many retry periods, only the member that should have a free slot requests it."""
+"""After this many retry periods, all members request a free slot, not only the one that should have it."""
 _SHORT: Final = 4
 
 
@@ -67,11 +67,11 @@ class SlotServer(Protocol):
         """React to a lost Lease. Runs on the elector's thread, before stop is set. Must not block."""
 
     def turned(self) -> None:
-        """React to the end of a turn, of which there is one per retry period. Runs on the thread `shards`."""
+        """React to the end of a turn. There is one turn per retry period. Runs on the thread `shards`."""
 
 
 class SlotStatistics(msgspec.Struct, frozen=True, kw_only=True):
-    """A slot: its last seen holder, or "", and since when it has that holder, in Unix seconds."""
+    """A slot, its holder or "", and the time when this replica first saw that holder, in Unix seconds."""
 
     slot: int
     holder: str
@@ -82,11 +82,11 @@ class ShardStatistics(msgspec.Struct, frozen=True, kw_only=True):
     """
     The holders of all slots, as this replica saw them in its last turn. msgspec encodes it as JSON.
 
-    Fields: group, the `namespace/name` with which the Leases' names begin; leader, a process that runs with
-    leader election under that name, and for whose end we wait; members, the living replicas including this
-    one, or () if this one has not joined; settled, whether slots can move for balance; held, this replica's
-    slots; unheld, the slots that no member holds; taken, given_up and lost, how often this replica took a
-    slot, gave one up, or lost one with its Lease.
+    Fields: group, the namespace and the common prefix of the Leases' names, as `namespace/name`; leader, a
+    process that runs with leader election under that name, or "": the replicas wait until it has stopped;
+    members, the living replicas including this one, or () if this one has not joined; settled, whether slots
+    can move for balance; held, this replica's slots; unheld, the slots that no member holds; taken, given_up
+    and lost, how many slots this replica has taken, given up, and lost because their Leases were lost.
     """
 
     group: str
@@ -108,9 +108,10 @@ class _Slot:
     """
     A slot, with the elector that acquires its Lease while the slot should be ours.
 
-    State: _thread and _stop, which belong to the elector's current run, and which only the thread `shards`
-    replaces; _error, the last run's error, which that run's threads write, and which `shards` collects once
-    they have ended.
+    State: _thread and _stop, the thread and the stop event of the elector's current run; _error, the error of
+    its last run.
+    Threads: `shards` starts the runs. The threads of a run set _error, and `shards` reads it once they have
+    ended.
     """
 
     def __init__(
@@ -152,13 +153,13 @@ class _Slot:
         return not self.is_alive()
 
     def is_expected(self, seconds: float) -> bool:
-        """Return whether a running elector has the Lease, or can find it free within this time."""
+        """Return whether an elector is running that has the Lease, or can acquire it within this time."""
         if self.is_idle or self._stop.is_set():
             return False
         return self.candidacy.is_leader() or self.candidacy.statistics().expires_in_seconds <= seconds
 
     def observe(self, lease: Lease | None, renewal: Renewal | None) -> None:
-        """Record the slot's Lease from the last list. A running elector uses it only to confirm its mark."""
+        """Record the slot's Lease from the last list. A running elector only looks for our mark in it."""
         if self.is_idle and lease is not None:
             self.candidacy.observe(lease)
         elif not self.is_idle and renewal is not None:
@@ -175,7 +176,7 @@ class _Slot:
         self._stop.set()
 
     def unmark(self) -> None:
-        """Remove our mark if a run ended without releasing the Lease. Otherwise the Lease never expires."""
+        """Remove our mark if a run ended without releasing the Lease. Otherwise, the Lease never expires."""
         if self.is_idle and self.candidacy.is_left_marked():
             self._start(self.candidacy.let_expire)
 
@@ -218,11 +219,11 @@ class ShardCoordinator:
     """
     Divides the slots with the other replicas, and runs an elector for each of this replica's slots.
 
-    State, under _lock: _lost, the slots whose Lease was lost since the last turn, and why; _statistics, those
-    of the last turn. State that only the thread `shards` uses: _living, the members; _settles_at, when they
-    will have been the same for long enough; _wanted, the last assignment; _free_since, slot -> since when it
-    has had no known holder; _sources, slot -> its holder before us; _outage, the server's last error;
-    _leader, the process that runs with leader election.
+    State, under _lock: _lost, slot -> why its Lease was lost since the last turn; _statistics, those of the
+    last turn. State that only the thread `shards` uses: _living, the members; _settles_at, the time from
+    which slots can move for balance if no member joins or leaves; _wanted, the last assignment; _free_since,
+    slot -> when it was first seen without a known holder; _sources, slot -> the member that held it before;
+    _outage, the server's last error; _leader, the process that runs with leader election, or "".
     Threads: `shards` runs `run`; `slot-<i>-lease` renews a slot's Lease; `slot-<i>` serves the slot; any
     thread can call the other methods.
     """
@@ -286,7 +287,7 @@ class ShardCoordinator:
             return self._statistics
 
     def check(self) -> str | None:
-        """Return None if healthy, or the reason why not: we work on a slot whose Lease has expired."""
+        """Check that we work on no slot whose Lease has expired. Returns: the problem, or None."""
         reasons = (slot.candidacy.check() for slot in self._slots if slot.is_held)
         return next((reason for reason in reasons if reason is not None), None)
 
@@ -376,11 +377,12 @@ class ShardCoordinator:
 
     def _claims(self, slot: _Slot, holders: Mapping[int, str], now: float) -> bool:
         """
-        Return whether to treat a slot without a living holder as ours.
+        Return whether the assignment must treat a slot without a living holder as ours.
 
-        A slot that we are possibly acquiring now must not be released to a new member. Every member requests
-        a slot that stays free, because the member that should have it may be dead. That member may also have
-        to wait longer, because each member counts a Lease's duration from when it first saw the Lease.
+        It must in two cases. First, if our elector may be acquiring the slot, it must not give it up for a
+        new member. Second, if a slot stays free, every member requests it. The member that should have it may
+        be dead, or may have to wait longer: each member counts a Lease's duration from when it first saw the
+        Lease.
         """
         if holders.get(slot.number) in self._living:
             return False
@@ -389,7 +391,7 @@ class ShardCoordinator:
         return slot.is_expected(request_seconds) or now - free_since > _PATIENCE_PERIODS * period
 
     def _check_work(self) -> None:
-        """Raise any error of serve except StopTimeoutError, which is logged while the Lease expires."""
+        """Raise any error of serve. A StopTimeoutError is only logged, because the slot's Lease expires."""
         for slot in self._slots:
             error = slot.take_error()
             if isinstance(error, StopTimeoutError):
@@ -461,7 +463,7 @@ class ShardCoordinator:
     def _note_leader(self, leader: str) -> None:
         if leader != self._leader and leader:
             log.warning(
-                "A process with leader election is at work: waiting until it has stopped",
+                "A process with leader election is running: waiting until it has stopped",
                 lease=self._members.group,
                 leader=leader,
             )

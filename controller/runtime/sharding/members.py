@@ -1,18 +1,18 @@
 """
 Track the replicas that share the work. Each is a member with its own Lease, and one list returns all Leases.
 
-A member counts as alive by the same rule as a leader: until its Lease has been unchanged for its duration, by
-our clock. The wall clocks of two machines are never compared. If two members have different settings, the
-younger one refuses to start. To notice this, a member joins only after it has read the Leases again, two
-seconds after it created its own.
+The same rule as for leaders says whether a member is alive: it counts as dead once its Lease has not changed
+for the Lease's duration, by our clock. The wall clocks of two machines are never compared. If two members
+have different settings, the younger one refuses to start. To notice this, a member joins only after it has
+read the Leases again, two seconds after it created its own.
 
 A member's Lease also renews the slots that the member has marked (slot_candidacy.py). Before other members
 take a dead member's marked slot, they clear that member's Lease, so that the member cannot renew it.
 
-The members jointly hold the Lease of leader election, with whose name the other Leases' names begin, until
-the last member's work has ended. This Lease excludes processes that run with --leader-elect, in an earlier or
-later rollout. It is renewed less often than a slot's Lease and lasts twice as long, so that a slot's Lease is
-lost first even if all members are suspended at the same time.
+The members jointly hold the Lease of leader election, whose name is the prefix of the other Leases' names,
+until the last member's work has ended. Meanwhile, no process that runs with --leader-elect, from an earlier
+or later rollout, can become the leader. This Lease is renewed less often than a slot's Lease and lasts twice
+as long, so that a slot's Lease is lost first even if all members are suspended at the same time.
 """
 
 from __future__ import annotations
@@ -43,16 +43,16 @@ from handloop.seams.logs import get_logger
 log = get_logger("shards")
 
 GROUP_LABEL: Final = "handloop.dev/shards"
-"""The label on each Lease of a slot or member. Its value is the common beginning of the Leases' names."""
+"""The label on each Lease of a slot or member. Its value is the common prefix of the Leases' names."""
 SETTINGS_LABEL: Final = "handloop.dev/slots"
-"""The label on the same Leases with the last holder's count and by, such as `16-namespace`."""
+"""The label on the same Leases with the last holder's settings, Shards.count and by: `16-namespace`."""
 MARKS_LABEL: Final = "handloop.dev/marks-slots"
 """The label on the Lease of a member that supports marks. Earlier versions do not set it."""
 
 _JOIN_SECONDS: Final = 2.0
-"""The wait before joining. creationTimestamp has whole seconds: after two, it shows which member is older."""
+"""The wait before joining. It must exceed one second, the precision of the Leases' creationTimestamp."""
 _PROOF_PERIODS: Final = 3
-"""For this many retry periods, a member counts as alive without our having seen its Lease change."""
+"""For this many retry periods, a member counts as alive even if we have not seen its Lease change."""
 _STALE_DURATIONS: Final = 10
 _MIN_REQUEST_SECONDS: Final = 1.0
 
@@ -70,7 +70,11 @@ class ShardMismatchError(Exception):
 
 
 class _Seen(NamedTuple):
-    """A Lease from the last list, since when its spec is unchanged, and whether we have seen it change."""
+    """
+    A Lease from the last list.
+
+    Fields: since, when we first saw its current spec; changed, whether we have ever seen its spec change.
+    """
 
     lease: Lease
     since: float
@@ -92,7 +96,7 @@ class _Seen(NamedTuple):
 
     @property
     def is_cleared(self) -> bool:
-        """Return whether the Lease was released, or cleared by a member. Both set a special duration."""
+        """Return whether the Lease was released or cleared. Its duration is then RELEASED_SECONDS."""
         spec = self.lease.spec
         return not spec.holder_identity and spec.lease_duration_seconds == RELEASED_SECONDS
 
@@ -107,12 +111,12 @@ class Members:
     """
     Renews this replica's member Lease, and tracks the Leases of the other members and of the slots.
 
-    State: joined, whether our settings have been compared with those of all living members and no leader is
-    working; _own, the candidate for our member Lease, and _leaders, the candidate for the Lease of leader
-    election; _begun_at, when our member Lease was created, or None; _seen, name -> its Lease in the last
-    list; _alone, version of a marked Lease -> since when its member's Lease has been missing; view, which is
-    replaced as a whole.
-    Threads: only `shards`; any thread can read view.
+    State: joined, whether this replica may hold slots, because all living members have its settings and no
+    leader is running; _own, the candidate for our member Lease; _leaders, the candidate for the Lease of
+    leader election; _begun_at, when our member Lease was created, or None; _seen, name -> its Lease in the
+    last list; _alone, resource version of a marked Lease whose holder has no member Lease -> when we first
+    saw that; view, which is replaced as a whole.
+    Threads: `shards` calls the methods; any thread can read view.
     """
 
     def __init__(
@@ -159,7 +163,7 @@ class Members:
 
     @property
     def leader(self) -> str:
-        """Return the process that leads by leader election under our name, or "" if no process does."""
+        """Return the process that holds the Lease of leader election as the leader, or ""."""
         return self._leaders.get_leader() if self._leaders.held_by_another() else ""
 
     def _lock(self, name: str, identity: str, labels: Mapping[str, str] = EMPTY_MAP) -> LeaseLock:
@@ -178,7 +182,8 @@ class Members:
         If our Lease was not renewed in time, the other members treat us as dead, and we must join again.
 
         Returns: why our Lease could not be renewed, or "" if it was renewed.
-        Raises: ClientError if the Leases could not be listed; ShardMismatchError.
+        Raises: ClientError if the Leases could not be listed; ShardMismatchError if a replica has other
+        settings.
         Blocks: for at most the renew deadline.
         """
         ends_at = self._clock.now() + self._terms.renew_deadline_seconds
@@ -209,14 +214,14 @@ class Members:
             log.info("Our member Lease stays until it expires", lease=self._own_name, err=str(error))
 
     def work_goes_on(self) -> None:
-        """Keep leaders out while our work ends, after leave. Blocks: for at most the renew deadline."""
+        """Renew the Lease of leader election while our work ends. Blocks: for at most the renew deadline."""
         ends_at = self._clock.now() + self._terms.renew_deadline_seconds
         with suppress(ClientError):
             self._look()
         self._keep_leaders_out(ends_at)
 
     def work_has_ended(self) -> None:
-        """Release the Lease of leader election after leave, unless a member has a Lease or the list fails."""
+        """Release the Lease of leader election, unless another Lease is still held or the list fails."""
         with suppress(ClientError):
             self._look()
             now, others = self._clock.now(), (name for name in self._seen if name != self._terms.name)
@@ -299,10 +304,10 @@ class Members:
 
     def _renewal(self) -> Renewal | None:
         """
-        Return our last renewal, by which marked slots are held.
+        Return our last renewal, which also renews the slots that have our mark.
 
-        Returns: None if the list does not show that renewal yet, if we have not joined, or if a living member
-        does not support marks.
+        Returns: the renewal, or None if the list does not show that renewal yet, if we have not joined, or if
+        a living member does not support marks.
         """
         own, knows = (
             self._seen.get(self._own_name),
@@ -346,12 +351,12 @@ class Members:
         return self._alone[seen.version] + marked_seconds(seen.lease.spec)
 
     def _mark_ends_at(self, slot: _Seen) -> float:
-        """Return _ends_at of a marked slot, or FREE once its holder can no longer renew it."""
+        """Return when a marked slot's holder loses it, or FREE once the holder can no longer renew it."""
         ends_at = self._ends_at(slot)  # FREE for a member Lease that was cleared
         return FREE if self._member_of(slot) is None and ends_at <= self._clock.now() else ends_at
 
     def _keep_leaders_out(self, ends_at: float) -> None:
-        """Acquire or renew the Lease of leader election: the oldest member first, others only if needed."""
+        """Acquire or renew the Lease of leader election. Younger members renew it only when it is overdue."""
         seen = self._seen.get(self._terms.name)
         if seen is not None:
             self._leaders.observe(seen.lease)
@@ -412,5 +417,5 @@ class Members:
 
 
 def _age(lease: Lease) -> tuple[str, str]:
-    """Return a key that sorts Leases, oldest first. All times have the server's format."""
+    """Return a key that sorts Leases, oldest first. The server writes all times in one format."""
     return lease.metadata.creation_timestamp or "", lease.metadata.name

@@ -1,7 +1,8 @@
 """
-Report in the log and in /readyz whether the server or this replica leaves out the objects of other slots.
+Report in the log and in /readyz whether the server sends the objects of other slots.
 
-Each informer detects this from the objects that it receives. This module summarizes the results in words.
+If it does, this replica drops them. Each informer detects this from the objects that it receives. This module
+summarizes the results in words.
 """
 
 from __future__ import annotations
@@ -18,17 +19,17 @@ from handloop.seams.logs import get_logger
 log = get_logger("shards")
 
 _SELECTORS: Final = {"server": "shardSelector", "fields": "field selector", "labels": "label selector"}
-"""SlotRestriction.narrowed_by -> the request parameter with which the server leaves out objects."""
+"""SlotRestriction.narrowed_by -> the request parameter that makes the server leave out objects."""
 _DROPPED: Final = "client"
 _UNKNOWN: Final = "unknown"
 
 
 class Narrowing:
     """
-    Summarizes, for all informers of a process, where the objects of other slots are left out.
+    Summarizes, for all informers of a process, whether the server sends the objects of other slots.
 
-    State: _reported, the last logged summary, which only the thread `shards` uses. Threads: any thread can
-    call words.
+    State: _reported, the summary that was last logged.
+    Threads: `shards` calls report; any thread can call words.
     """
 
     def __init__(self, held: HeldSlots, informers: Callable[[], Sequence[SharedIndexInformer[Any]]]) -> None:
@@ -44,7 +45,7 @@ class Narrowing:
             return ""
         who = "left out by the server"
         if unknown := found.get(_UNKNOWN):
-            who = f"not known yet whether the server leaves them out: {', '.join(unknown)}"
+            who = f"it is not known yet whether the server leaves them out: {', '.join(unknown)}"
         if dropped := found.get(_DROPPED):
             who = f"dropped here: {', '.join(dropped)}"
         return f"objects of other slots: {who}"
@@ -71,8 +72,8 @@ class Narrowing:
         """
         Return the informers' names, grouped by Restriction.narrowed_by, which is "" for unsharded kinds.
 
-        Return {} while this cannot be known, or while a first list is in progress. An informer whose list
-        fails is left out.
+        Return {} while this replica has no slot or all slots, or while a first list is in progress. An
+        informer whose list fails is left out.
         """
         if not 0 < len(self._held.slots) < self._held.count:
             return {}

@@ -54,8 +54,8 @@ from handloop.seams.seams import REAL_SEAMS, Seams
 log = get_logger("shards")
 
 NOT_IN_OUR_SLOTS: Final = (
-    "this replica does not hold the slot: nothing was sent. A write in a reconcile belongs to the reconciled "
-    "object's slot, any other write to the slot of the namespace in its path"
+    "this replica does not hold the slot: nothing was sent. In a reconcile, the slot is that of the "
+    "reconciled object; otherwise, it is that of the namespace in the request's path"
 )
 _LIST_SECONDS: Final = 5.0
 
@@ -80,7 +80,7 @@ class Replica:
         drain_seconds: float,
         seams: Seams = REAL_SEAMS,
     ) -> None:
-        """Args: registry is for the metrics; leases as in ShardCoordinator; drain_seconds as in SlotWork."""
+        """Args: registry is for the metrics; ShardCoordinator uses leases; SlotWork uses drain_seconds."""
         self.shards = shards
         self.held = HeldSlots(shards.count)
         self.kinds = ShardedKinds(self.held) if shards.by == "uid" else None
@@ -158,7 +158,11 @@ class Replica:
         return None if self.kinds is None else slot_of
 
     def declare(self, kinds: Iterable[tuple[type[Kind], bool]]) -> Sequence[str]:
-        """See Share. With shards by UID, owned kinds are sharded by label, and other kinds are not."""
+        """
+        Declare how kinds are sharded; see Share.
+
+        With shards by UID, the reconciled kind is sharded by UID, owned kinds by label, others not at all.
+        """
         if self.kinds is None:
             return ()
         (reconciled, _), *others = kinds
@@ -177,7 +181,11 @@ class Replica:
         return client.telling(UnlabelledChildren(controller, labelled).accepted) if labelled else client
 
     def mapped(self, controller: str, names_of: MapFunc[Any]) -> MapFunc[Any]:
-        """See Share. With shards by UID, other kinds are not sharded, so relations may cross namespaces."""
+        """
+        Return the map function for a controller; see Share.
+
+        With shards by UID, the kinds that it maps are not sharded, so relations may cross namespaces.
+        """
         return NamespaceCrossings(controller, names_of) if self.kinds is None else names_of
 
     def refuse_names(self, controller: str) -> None:
@@ -189,7 +197,7 @@ class Replica:
             )
 
     def refuse(self, runnable: Runnable) -> None:
-        """See Share. A refused runnable can neither be sharded nor run in each replica."""
+        """Refuse a runnable that can neither be sharded nor run in each replica; see Share."""
         by = getattr(runnable, "shards_by", ())
         if not needs_leader_election(runnable) or self.shards.by in by:
             return
@@ -205,7 +213,11 @@ class Replica:
         return self.coordinator.statistics().identity
 
     def elsewhere(self, name: ObjectName, *, is_known: bool) -> tuple[str, str]:
-        """See Share. With shards by UID, the slot is known only if the object is in this replica's cache."""
+        """
+        Return why another replica reconciles a name, and which one; see Share.
+
+        With shards by UID, the slot is known only if this replica has the object in its cache.
+        """
         seen = self.coordinator.statistics()
         if self.kinds is not None:
             if is_known:
@@ -237,12 +249,20 @@ class Replica:
         return self._objects.counts()
 
     def part(self, client: Client, views: Views) -> Part:
-        """See Share. Namespaces are listed once, so that requests can exclude those of other slots."""
+        """
+        Return the function that acquires and serves slots; see Share.
+
+        With shards by namespace, it first lists the Namespaces, so that requests can exclude some of them.
+        """
         self.work.informers = views
         return Part("shards", partial(self._run, client))
 
     def _run(self, client: Client, stop: threading.Event) -> None:
-        """List the Namespaces once, then call ShardCoordinator.run. Raises, blocks: like that method."""
+        """
+        Run the coordinator. With shards by namespace, list the Namespaces first.
+
+        Raises: any error of ShardCoordinator.run. Blocks: until stop is set and all work has ended.
+        """
         if self.kinds is None:
             try:
                 found = client.resource(metadata_of(Namespace)).within(_LIST_SECONDS).list().items
@@ -252,7 +272,7 @@ class Replica:
         self.coordinator.run(stop)
 
     def liveness_checks(self) -> Mapping[str, Check]:
-        """Return the check that this replica does not work on a slot whose Lease has expired."""
+        """Return a check that fails if this replica works on a slot whose Lease has expired."""
         return {"shards": self.coordinator.check}
 
     def readiness_checks(self) -> Mapping[str, Check]:

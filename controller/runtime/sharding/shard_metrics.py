@@ -14,9 +14,10 @@ CHANGES: Final = ("taken", "given_up", "lost")
 
 class ShardMetrics:
     """
-    The metrics for all slots together, because a series per slot and replica would add no information.
+    The metrics of a replica. They have no label for the slot, because it would add no information.
 
-    Implements handloop.controller.runtime.election.election_metrics.ElectionReports. Threads: any.
+    Implements handloop.controller.runtime.election.election_metrics.ElectionReports. Threads: any thread can
+    call the methods.
     """
 
     def __init__(self, registry: CollectorRegistry) -> None:
@@ -57,5 +58,5 @@ class ShardMetrics:
         """Do nothing, because the number of slow renewals is useful only for a single Lease."""
 
     def handed_over(self, name: str, seconds: float) -> None:  # noqa: ARG002 - slots have no label
-        """Record a takeover of a slot, seconds after another holder last changed its Lease."""
+        """Record the takeover of a slot, and the time since another holder last changed its Lease."""
         self._hand_over.observe(seconds)

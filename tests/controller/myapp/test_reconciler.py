@@ -384,4 +384,4 @@ def test_a_definition_without_the_status_subresource_is_an_error() -> None:
     for _ in range(2):
         error = rig.sync()
         assert isinstance(error, ReconcileError)
-        assert "the server has no subresource status" in str(error)
+        assert "the server has no status subresource" in str(error)

@@ -45,7 +45,7 @@ def test_a_controller_that_was_begun_must_be_completed(cluster: ManagedSandbox) 
     """Else the program would run, and do nothing."""
     manager = cluster.manager()
     builder = controller_for(manager, "foos").for_(Foo)
-    with pytest.raises(RuntimeError, match=r"begun and never completed: foos: call complete\(reconcile\)"):
+    with pytest.raises(RuntimeError, match=r"not complete: foos: call complete\(reconcile\)"):
         manager.run(cluster.stop)
     builder.complete_by_name(Counting())
     with cluster.running(manager):

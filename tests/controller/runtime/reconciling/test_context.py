@@ -144,7 +144,7 @@ def test_a_status_that_the_server_does_not_keep_is_reported(
     load_balancer = LoadBalancerStatus(ingress=(LoadBalancerIngress(ip="10.0.0.1"),))
     with pytest.raises(expected) as raised:
         tools.context.update_status(plain, ServiceStatus(load_balancer=load_balancer))
-    told = "the server has no subresource status for plains.example.org: install"
+    told = "the server has no status subresource for plains.example.org: install"
     assert (told in str(raised.value)) == (defined is Plain)
 
 

@@ -56,14 +56,14 @@ def test_each_name_is_explained() -> None:
         for name in ("settled", "fails", "gave-up", "slow"):
             cluster.foo(name)
         assert asked.running.wait(20)
-        assert asked.says("default/slow")[0].startswith("is being reconciled for 0.")
+        assert asked.says("default/slow")[0].startswith("has been in its reconcile for 0.")
         asked.go_on.set()
         eventually(lambda: asked.says("default/slow")[0].startswith("nothing to do"), "settled")
         first = {name: asked.says(f"default/{name}")[0] for name in ("settled", "fails", "gave-up")}
         assert first["settled"] == "nothing to do: the last reconcile wrote nothing"
         assert first["fails"] == "waits 10 min more after 1 failure, the last: no answer\nof the API"
         assert (
-            "failed for good: no such image (`kubectl annotate ... samplecontroller.k8s.io/rec"
+            "failed permanently: no such image (`kubectl annotate ... samplecontroller.k8s.io/rec"
             in first["gave-up"]
         )
         status, text = asked.get(name="default/fails")
@@ -81,7 +81,7 @@ def test_an_unknown_name_has_its_neighbours() -> None:
         assert asked.get(name="default/wep")[1].splitlines() == [
             "watcher: Foo default/wep",
             "  nobody knows this name",
-            "  is it one of default/web?",
+            "  did you mean default/web?",
         ]
         assert asked.get(name="web")[1].splitlines()[1] == "  a Foo has a namespace"
         assert asked.get(name="default/web", controller="other")[1] == (

@@ -68,16 +68,16 @@ CASES = [
             Decision(at=99, what=IGNORED, text="resync", by="x"),
         ),
         [
-            f"waits for a change, as the last reconcile failed for good: no such image {TRIES}",
+            f"waits for a change, as the last reconcile failed permanently: no such image {TRIES}",
             "1 s ago: 1 cause had no effect, as x (resync)",
-            "100 s ago: reconciled in 0.000 s: wrote nothing, and failed for good: no such image",
+            "100 s ago: reconciled in 0.000 s: wrote nothing, and failed permanently: no such image",
         ],
     ),
     (
         Now(IDLE._replace(due_in=20.0, due=Cause("wait"))),
         (Decision(at=90, what=WAITS, text="Deployment n/a goes"),),
         [
-            "waits for a watch event, 20 s more at most: Deployment n/a goes",
+            "waits for a watch event, for at most another 20 s: Deployment n/a goes",
             "10 s ago: reconciled in 0.000 s: wrote nothing, and waits: Deployment n/a goes",
         ],
     ),
@@ -90,7 +90,10 @@ CASES = [
         Now(IDLE._replace(causes=(UPDATED,))),
         (BEHIND,),
         [
-            "waits at most 5 s as a cache lacks what its last reconcile wrote, then for Foo n/a updated",
+            (
+                "waits at most 5 s, because a cache lacks what its last reconcile wrote; "
+                "then it is reconciled for Foo n/a updated"
+            ),
             "80 s ago: parked, because a cache lacks what its last reconcile wrote, 2 times",
         ],
     ),
@@ -110,10 +113,10 @@ CASES = [
             Decision(at=100, what=SETTLED, milliseconds=600),
         ),
         [
-            "nothing to do: the last reconcile wrote nothing; the user was told: NameTaken: of another",
+            "nothing to do: the last reconcile wrote nothing; the user was warned: NameTaken: of another",
             "0.000 s ago: reconciled in 0.600 s: wrote nothing",
-            "0.500 s ago: told the user 2 times: NameTaken: of another",
-            "60 s ago: told the user: Old: gone",
+            "0.500 s ago: warned the user 2 times: NameTaken: of another",
+            "60 s ago: warned the user: Old: gone",
         ],
     ),
     (Now(IDLE._replace(causes=(UPDATED,))), (), ["waits for a worker, for Foo n/a updated"]),
@@ -121,7 +124,7 @@ CASES = [
         Now(IDLE._replace(causes=(UPDATED,)), running=(150, "a.py:3 in f")),
         (),
         [
-            "is being reconciled for 2 min, in a.py:3 in f",
+            "has been in its reconcile for 2 min, at a.py:3 in f",
             "is reconciled again afterwards, for Foo n/a updated",
         ],
     ),
@@ -141,7 +144,7 @@ CASES = [
     (
         Now(IDLE, known=False, misfit=True),
         (),
-        ["is left alone: the object does not fit its type; see the Event InvalidObject"],
+        ["is not reconciled: the object does not fit its type; see the Event InvalidObject"],
     ),
 ]
 

@@ -39,7 +39,7 @@ def test_a_line_is_a_line() -> None:
         r"  failed: \x1b[2J\nfoo: Foo n/b",
         "bar: Foo n/a",
         "  nobody knows",
-        "  is it one of m/a, n/b?",
+        "  did you mean m/a, n/b?",
     ]
 
 

@@ -317,7 +317,7 @@ def test_a_leader_is_waited_for_and_told(group: ShardGroup) -> None:
         group.run(LEASE_SECONDS + 5.0)
     assert replica.writes == set(range(COUNT))
     told = [entry["event"] for entry in entries if entry["log_level"] == "warning"]
-    assert told == ["A process with leader election is at work: waiting until it has stopped"]
+    assert told == ["A process with leader election is running: waiting until it has stopped"]
 
 
 def leader_of(group: ShardGroup) -> Candidacy:

@@ -77,7 +77,7 @@ def test_what_is_not_known_yet_is_told_as_that() -> None:
         "not_known": "foos.x",
     }
     assert rig.narrowing.words() == (
-        "objects of other slots: not known yet whether the server leaves them out: foos.x"
+        "objects of other slots: it is not known yet whether the server leaves them out: foos.x"
     )
     rig.informers.append(informer("bars.x", "client"))
     (line,) = rig.told()
