@@ -1,8 +1,9 @@
 """
-metav1.Condition, and changes to lists of conditions, in which only a new status changes the transition time.
+metav1.Condition, and functions that read and change lists of conditions.
 
-A list of conditions is a tuple with at most one condition per type. Every function returns a tuple, which is
-the given one if nothing changes, so `is` shows whether a status must be written.
+A list of conditions is a tuple with at most one condition per type. If nothing changes, a function returns
+the given tuple itself, so `is` shows whether a status must be written. The transition time changes only with
+the condition's status.
 Follows: apimachinery pkg/api/meta/conditions.go, differs: returns a new tuple; a second condition of the same
 type (a hand-edited status) is dropped.
 """
@@ -58,7 +59,7 @@ class Condition(APIStruct, omit_defaults=False):
 
 class ForeignCondition(APIStruct):
     """
-    A condition in a view of another program's kind: every field may be absent, and any text may be in it.
+    A condition in a view of another program's kind. Every field can be absent, and strings are not checked.
 
     With Condition, a missing reason would prevent the whole object from being decoded, and so keep it out of
     the cache.

@@ -45,7 +45,7 @@ class ConversionError(ValueError):
 
 
 class Converter:
-    """The versions of a kind and the conversions between them. Threads: any."""
+    """The versions of a kind and the conversions between them. Threads: any thread can convert objects."""
 
     def __init__(self, kind: type[Kind]) -> None:
         self.kind = kind
@@ -85,7 +85,7 @@ class Converter:
 
 
 def _words(error: BaseException) -> str:
-    """Return the class and text of an error from an author's function, or only the class if str() fails."""
+    """Return the class and text of an error from an author's function, or only the class if str() raises."""
     try:
         return f"{type(error).__name__}: {error}"
     except Exception:  # noqa: BLE001 - its class is unknown to us

@@ -84,8 +84,8 @@ def custom_resource_definition(kind: type[Kind], webhook: WebhookService | None 
     Return the CRD of one type, as in apiextensions.k8s.io/v1.
 
     Args: webhook is the program that converts versions. It is used only if the kind has conversion functions.
-    Raises: TypeError with the path of a part that no schema can express, and how to fix it; TypeError for a
-    class attribute that has no effect.
+    Raises: TypeError if no schema can express a part of the type, or if a class attribute has no effect. The
+    message names the part and how to fix it.
     """
     resource = kind.resource
     names: dict[str, Any] = {
@@ -116,8 +116,8 @@ def _versions(kind: type[Kind]) -> list[dict[str, Any]]:
     """
     Return the newest version, which is stored, and the earlier ones, which are served with a warning.
 
-    Raises: TypeError if a version has no conversion functions and cannot store or read the previous version's
-    objects, because the server does not copy fields.
+    Raises: TypeError if a version without conversion functions would lose a field of the previous version, or
+    might be unable to read its objects; TypeError for kept_fields that are wrong or have no effect.
     """
     for version in versions_of(kind):
         if kept_fields(version) and not is_converted(kind):

@@ -1,12 +1,12 @@
 """
 Generates structural schemas from types, or refuses a type. docs/types.md has a table of types and schemas.
 
-The decoder accepts every object that the server accepts, in its stored form, and the server accepts every
-object that the decoder accepts. Only the server checks list types, CEL rules, `crd_required` and a Meta's
-extra_json_schema, and only it refuses whole numbers beyond 64 bits, which msgspec accepts. Only the decoder
-checks structs marked with ANY_FIELDS.
+The decoder accepts every object that the server accepted and stored, and the server accepts every object that
+the decoder accepts, with these exceptions. Only the server checks list types, CEL rules, `crd_required` and a
+Meta's extra_json_schema, and refuses whole numbers beyond 64 bits. Only the decoder checks structs marked
+with ANY_FIELDS.
 Follows: apiextensions.k8s.io/v1 JSONSchemaProps. kube-openapi (pkg/validation) compares whole numbers with
-bounds as int64, so a bound that is not a small whole number becomes a CEL rule.
+bounds as int64, so a bound becomes a CEL rule if it is fractional or its size is at least 2**53.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ class _Place:
     The place where a type is used in a kind.
 
     path is shown in messages, for example `spec.tags[].x`. outer holds the structs that contain the place.
-    told says whether the schema contains defaults. It contains none for a status, which users do not write,
-    or for metadata.
+    told is true if the schema contains defaults. It is false in a status, which users do not write, and in
+    metadata.
     """
 
     path: str
@@ -78,11 +78,11 @@ class _Place:
 
 def object_schema(kind: type[Kind], *, defaults: bool = True) -> dict[str, Any]:
     """
-    Return the structural schema of a top-level type, which begins with the three fields of every kind.
+    Return the structural schema of a top-level type, which starts with the three fields of every kind.
 
-    Args: defaults says whether the schema contains the defaults that the server fills in. Another program's
-    definition does not contain ours.
-    Raises: TypeError with the path of a part that no schema can express, and how to fix it.
+    Args: defaults is True if the schema must contain the type's defaults, and False for a view of another
+    program's kind, whose definition does not contain them.
+    Raises: TypeError if no schema can express a part. The message has the part's path and how to fix it.
     """
     schema = _struct(_struct_type(kind), _Place(kind.__name__, told=defaults))
     envelope = {
@@ -175,7 +175,7 @@ def default_of(field: inspect.Field) -> Any:
 
 
 def _says_something(default: Any) -> bool:
-    """Return whether the schema must contain a default: one that is not empty, false, null or a struct."""
+    """Return whether a default belongs in the schema. Empty values, false, null and structs do not."""
     if isinstance(default, (bool, str, tuple, Mapping)) and not isinstance(default, Enum):
         return bool(default)
     return isinstance(default, (int, float, Enum, JSON))
@@ -320,7 +320,7 @@ def _annotated(info: inspect.Metadata, place: _Place) -> dict[str, Any]:
 def _with_extra(
     schema: dict[str, Any], extra: dict[str, Any], bare: inspect.Type, place: _Place
 ) -> dict[str, Any]:
-    """Merge an annotation into a schema. Rules are appended. A format must fit, and "" removes the format."""
+    """Merge an annotation into a schema. Rules are appended; the format "" removes the schema's format."""
     kind = schema.get("type")
     if "x-kubernetes-map-type" in extra and kind != "object":
         raise place.refusal("MAP_ATOMIC is for a map or a struct: write LIST_ATOMIC for a list")
@@ -410,7 +410,7 @@ def _integer(info: inspect.IntType) -> dict[str, Any]:
 
 def _bounds(info: inspect.IntType | inspect.FloatType) -> dict[str, Any]:
     """
-    Return a number's bounds, with a rule for each bound that the server would not compute exactly.
+    Return a number's bounds. A bound or multiple that the server would not check exactly becomes a CEL rule.
 
     For example, the server accepts 2147483647.0 as a multiple of 5.
     """

@@ -36,7 +36,7 @@ def decoder_of(of: Any, dec_hook: Hook | None = None, *, strict: bool = True) ->
     """
     Return a decoder of JSON, shared by all callers because it holds no state.
 
-    Raises: TypeError for a type that msgspec refuses. Threads: any.
+    Raises: TypeError for a type that msgspec refuses. Threads: any thread can call this function.
     """
     try:
         return _made(of, dec_hook, strict)
@@ -60,7 +60,8 @@ def converted(value: Any, of: Any, dec_hook: Hook | None = None) -> Any:
     """
     Return the value converted to that type, like msgspec.convert.
 
-    Raises: the same TypeError as decoder_of; msgspec.ValidationError if the value does not fit. Threads: any.
+    Raises: the same TypeError as decoder_of; msgspec.ValidationError if the value does not fit.
+    Threads: any thread can call this function.
     """
     decoder_of(of, dec_hook)
     return msgspec.convert(value, of, dec_hook=dec_hook)

@@ -15,7 +15,7 @@ class JSON:
     slice would keep a whole list page in memory. Values are equal if their texts are equal; 1 and 1.0 are
     not.
 
-    State: immutable.
+    State: a JSON is immutable.
     """
 
     __slots__ = ("_text",)

@@ -34,7 +34,7 @@ class Version(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class ServedResource(msgspec.Struct, frozen=True, rename="camel"):
-    """A resource, or a subresource with the name `plural/subresource`, and its verbs."""
+    """A served resource, or a subresource with a name such as `plural/status`, and its verbs."""
 
     name: str
     kind: str = ""
@@ -46,9 +46,9 @@ class ServedResource(msgspec.Struct, frozen=True, rename="camel"):
 
 class GroupResources(msgspec.Struct, frozen=True):
     """
-    The resources of a group in one version.
+    The resources that one version of a group serves.
 
-    resources also holds subresources, under `plural/subresource`.
+    resources also holds the subresources. Their names have the form `plural/subresource`.
     """
 
     resources: tuple[ServedResource, ...] = ()
@@ -80,10 +80,10 @@ class _Groups(msgspec.Struct, frozen=True):
 
 class Discovery:
     """
-    Requests a server's version and resources. Threads: any. Nothing is cached, because CRDs change the
-    resources.
+    Requests a server's version and resources. Nothing is cached, because CRDs change the resources.
 
-    Every method raises APIError, TransportError, and DecodeError for an invalid response.
+    Every method can raise APIError and TransportError. If a response is invalid, it raises DecodeError.
+    Threads: any thread can use a Discovery.
     """
 
     def __init__(self, rest: RESTClient) -> None:
@@ -151,26 +151,26 @@ class Discovery:
         raise LookupError(f"the server has no kind {kind} in {api_version}")
 
     def withholds(self, resource: Resource) -> bool:
-        """Return whether the CRD defines the version but does not serve it; False if we may not read CRDs."""
+        """Return whether the CRD has the version but does not serve it; False if reading it is forbidden."""
         versions = self._definition(resource).get("spec", {}).get("versions", ())
         return any(one["name"] == resource.version and not one["served"] for one in versions)
 
     def stored_versions(self, resource: Resource) -> tuple[str, ...]:
-        """Return the versions in which the CRD's objects can be stored; () if we may not read CRDs."""
+        """Return the versions in which the CRD's objects can be stored; () if reading CRDs is forbidden."""
         return tuple(self._definition(resource).get("status", {}).get("storedVersions") or ())
 
     def conversion_strategy(self, resource: Resource) -> str:
-        """Return the CRD's conversion strategy, `None` or `Webhook`; "" if we may not read CRDs."""
+        """Return the CRD's conversion strategy, `None` or `Webhook`; "" if reading CRDs is forbidden."""
         spec = self._definition(resource).get("spec")
         return "" if spec is None else str((spec.get("conversion") or {}).get("strategy") or "None")
 
     def storage_version(self, resource: Resource, storage_version_hash: str) -> str:
         """
-        Return the version in which a resource's objects are stored, found by its hash in the discovery
-        document.
+        Return the version in which a resource's objects are stored.
 
         If the objects are stored in the version of `resource`, no request is sent. The result is "" if the
         hash is empty, or if the server does not serve the stored version.
+        Args: storage_version_hash is the hash in the resource's discovery document.
         Follows: apiserver pkg/endpoints/discovery/storageversionhash.go.
         """
         if not storage_version_hash:

@@ -35,7 +35,7 @@ class ListOptions(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """Whether the server may send bookmarks: events that only report its progress."""
 
     send_initial_events: bool = False
-    """Whether a watch begins with the existing objects."""
+    """Whether a watch starts with the existing objects."""
 
     timeout_seconds: int | None = None
     """How long the server keeps a watch open."""
@@ -47,10 +47,10 @@ class ListOptions(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """
 
     sieve: Sieve | None = None
-    """Drops foreign objects during decoding. It is not sent to the server."""
+    """Drops unwanted objects during decoding. It is not sent to the server."""
 
     abridged: Abridged[Any] | None = None
-    """Makes the client decode most objects only in part. It is not sent to the server."""
+    """Makes the client decode only a part of most objects. It is not sent to the server."""
 
     def query(self, *, watch: bool = False) -> dict[str, str]:
         """Return the query parameters, in the order of the server's documentation."""

@@ -32,7 +32,7 @@ class PublishedKind(NamedTuple):
     """
     A kind as the server publishes it.
 
-    References in its schema are resolved only as deeply as the schema with which it is compared.
+    References are resolved only in those fields that the schema to compare with also has.
     """
 
     schema: Schema
@@ -50,7 +50,7 @@ class _Document(msgspec.Struct, frozen=True):
 
 class PublishedSchemas:
     """
-    The kinds of one group and version. Threads: one.
+    The kinds of one group and version. Threads: only one thread can use this object.
 
     State: _decoded caches the schemas that have been needed so far.
     """
@@ -65,10 +65,10 @@ class PublishedSchemas:
     @classmethod
     def fetch(cls, client: Client, group: str, version: str) -> PublishedSchemas:
         """
-        Request a group and version.
+        Request the schemas of a group and version.
 
-        Raises: APIError, which is a NoKindMatch if nothing is published; TransportError; DecodeError. Blocks:
-        during a request.
+        Raises: APIError, which is a NoKindMatch if nothing is published; TransportError; DecodeError.
+        Blocks: until the server responds.
         """
         place = f"apis/{group}/{version}" if group else f"api/{version}"
         return cls(client.get_raw(f"/openapi/v3/{place}"))

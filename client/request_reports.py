@@ -89,7 +89,8 @@ class ServerWarnings:
     Logs the warnings in the server's responses, such as deprecated versions or unknown fields, each text
     once.
 
-    State: _said holds the latest texts, under _lock, which is a leaf. Threads: any.
+    State: _said holds the latest texts. _lock guards _said, and no other lock is taken while it is held.
+    Threads: any thread can use this object.
     """
 
     def __init__(self) -> None:
@@ -113,7 +114,8 @@ class RequestMetrics:
     """
     A listener for the client's metrics. This base class ignores all reports.
 
-    Threads: any thread calls it, without locks, so it must be quick.
+    Threads: the thread that sends a request calls the methods without locks. A slow method
+    delays the request.
     """
 
     def request_total(self, *, code: str, method: str, host: str) -> None:

@@ -62,7 +62,7 @@ class PatchType(StrEnum):
 
 
 class Client(RESTClient):
-    """A client for one API server. It extends RESTClient with kinds. Threads: any."""
+    """A client for one API server. It adds kinds to RESTClient. Threads: any thread can use it."""
 
     def resource(self, kind: type[K]) -> ResourceClient[K]:
         """Return a client for the objects of a typed kind."""
@@ -101,7 +101,7 @@ class ResourceClient(Generic[T]):
     (outcome_unknown means that a write may have happened, so read the object before you repeat it), and
     DecodeError if the response is not an object of the kind. If the kind is namespaced, a request for a
     single object without a namespace raises ValueError, and is not sent. Methods block until the response
-    arrives, for at most 30 s per attempt. Threads: any.
+    arrives, for at most 30 s per attempt. Threads: any thread can call them.
     """
 
     def __init__(self, rest: RESTClient, codec: Codec[T], *, timeout_seconds: float | None = None) -> None:
@@ -151,7 +151,7 @@ class ResourceClient(Generic[T]):
         return self._codec_for(options).pages.decode(response.body, options.sieve)
 
     def watch(self, namespace: str = "", *, options: ListOptions = ListOptions()) -> WatchStream[T]:  # noqa: B008 - frozen
-        """Open a watch. Close it when done. Requests are not repeated, even if the server asks for that."""
+        """Open a watch. Close it when done. A refused watch is not retried, even after a Retry-After."""
         stream = self._rest.open(self._call("watch", "GET", namespace, query=options.query(watch=True)))
         return WatchStream(stream, self._codec_for(options).events(options.sieve), clock=self._rest.clock)
 
@@ -159,16 +159,16 @@ class ResourceClient(Generic[T]):
         """
         Replace an object.
 
-        A resource version in obj makes the update conditional: if the object has changed since then, the
-        result is a Conflict.
-        Raises: TypeError for a partial view, because the server would erase all fields that the view lacks.
+        If obj has a resource version, the update is conditional.
+        Raises: Conflict if the object has changed since that resource version; TypeError for a partial view,
+        because the server would erase all fields that the view lacks.
         """
         _refuse_partial(obj, "update")
         return self._put(obj, "", field_manager, dry_run=dry_run)
 
     def update_status(self, obj: T, *, field_manager: str | None = None, dry_run: bool = False) -> T:
         """
-        Replace an object's status. All other fields of obj are ignored, except its name and version.
+        Replace an object's status. All other fields of obj are ignored, except its name and resource version.
 
         Raises: the same errors as update.
         """
@@ -244,10 +244,11 @@ class ResourceClient(Generic[T]):
         dry_run: bool = False,
     ) -> None:
         """
-        Delete an object. If the object has finalizers, the deletion only begins.
+        Delete an object. If the object has finalizers, the server only marks it as being deleted.
 
-        Args: uid and resource_version are preconditions: if either does not match, the result is a Conflict.
-        propagation_policy is Background, Foreground or Orphan.
+        Args: uid and resource_version are preconditions. propagation_policy is Background, Foreground or
+        Orphan.
+        Raises: Conflict if a precondition does not match.
         """
         preconditions = {"uid": uid, "resourceVersion": resource_version}
         options = {
@@ -285,7 +286,7 @@ class ResourceClient(Generic[T]):
         """
         Send a call. Return the object, or the object that the server returns for a subresource.
 
-        A write has been done even if the response cannot be decoded.
+        If the response cannot be decoded, a write has nevertheless taken effect.
         """
         body = self._rest.send(call).body
         if call.subresource in ("", "status"):
@@ -364,11 +365,12 @@ class Codec(Generic[T]):
     """
     How a resource client encodes and decodes the objects of a kind.
 
-    Args: encode returns an object's JSON, and item reads it. page reads a whole list page at once, and block
-    reads whole lines of a watch; without them, each object is read separately. keeps_managed_fields is true
-    if the objects contain managedFields. wire is the kind to request from the server; None means resource
-    itself.
-    Threads: any, because msgspec's decoders have no state. Each event decoder is for one watch.
+    Args: encode returns an object's JSON, and item decodes it. page decodes a whole list page at once, and
+    block decodes whole lines of a watch; without them, each object is decoded separately.
+    keeps_managed_fields is true if the objects contain managedFields. wire is the kind to request from the
+    server; None means resource itself.
+    Threads: any thread can use a codec, because msgspec's decoders have no state. An event decoder serves
+    only one watch.
     """
 
     def __init__(

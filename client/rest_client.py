@@ -1,9 +1,10 @@
 """
-Sends requests to the API server, and adds a rate limit, retries, requested waits, errors and metrics.
+Sends requests to the API server, limits their rate, retries them, raises errors and reports metrics.
 
-This module follows the API's rules, but knows no kinds. Each request also records whether the server answers.
-While a server is unreachable, several components can wait for it, each backing off separately for up to half
-a minute. The first request that is answered ends the wait for all of them. Threads: any.
+This module follows the API's rules, but treats all kinds alike. Each request also records whether the server
+answers. While a server is unreachable, several components can wait for it, each backing off separately for up
+to half a minute. The first request that is answered ends the wait for all of them.
+Threads: any thread can use these classes.
 """
 
 from __future__ import annotations
@@ -113,9 +114,9 @@ class RESTClient:
 
     Args: qps and burst limit our own requests (0 means no limit); opening a watch is not limited. stop
     cancels waits (for a Retry-After or the rate limit): pass the event that stops the program. A component
-    that must continue after this event uses `client.until(its_own_event)`. reachability counts answered and
-    lost requests; clients of the same server can share it. drop_managed_fields=False requests managedFields
-    even where they are not used.
+    that must continue after this event uses `client.until(its_own_event)`. reachability records whether
+    requests are answered; clients of the same server can share it. drop_managed_fields=False requests
+    managedFields even where they are not used.
 
     State: _whole_objects is set permanently once a server has refused to omit managedFields.
     """
@@ -201,7 +202,7 @@ class RESTClient:
         Send a call and return the server's response, unless that is an error.
 
         Raises: APIError, TransportError, after the retries that the server requested.
-        Blocks: for the attempts, the waits between them and the rate limit; stop ends the waits.
+        Blocks: during the attempts, the waits between them and the rate limit's wait. stop ends the waits.
         """
         return self._as_served(call, self._send)
 
@@ -411,9 +412,9 @@ class Reachability:
     """
     Tracks whether one server answers.
 
-    State, under _changed: _lost is true if the newest request had no response; _returns counts how often the
-    server has become reachable again.
-    Threads: any.
+    State: _lost is true if the newest request had no response. _returns counts how many times the server has
+    become reachable again. _changed guards both.
+    Threads: any thread can use this object.
     """
 
     def __init__(self, *, clock: Clock = REAL_CLOCK) -> None:
@@ -423,7 +424,11 @@ class Reachability:
         self._returns = 0
 
     def lost(self) -> int:
-        """Record a request without a response. Returns: how often the server has returned so far."""
+        """
+        Record a request without a response.
+
+        Returns: how many times the server has become reachable again so far.
+        """
         with self._changed:
             self._lost = True
             return self._returns
@@ -440,10 +445,11 @@ class Reachability:
         """
         Wait until the server becomes reachable again.
 
-        Args: seen is the result of lost() for the failed request. If the server has returned since then, the
-        wait ends at once. If seen is None, only a future return counts.
+        Args: seen is the result of lost() for the failed request. If the server has become reachable since
+        then, the wait ends at once. If seen is None, only a server that becomes reachable later ends it.
         Returns: False if the time has passed or stop is set.
-        Blocks: until then, or until the server returns. After setting stop, call wake().
+        Blocks: until the server becomes reachable again, the time has passed or stop is set. After setting
+        stop, call wake().
         """
         give_up_at = self._clock.now() + seconds
         with self._changed:

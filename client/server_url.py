@@ -3,7 +3,7 @@ Checks the addresses of servers and proxies, shows them without secrets, and fin
 
 Follows, for proxies: golang.org/x/net/http/httpproxy. Loopback addresses are never proxied. NO_PROXY accepts
 names, .suffixes, *.suffixes, addresses, and networks such as 10.0.0.0/8. All of them except networks can have
-a port. Any other entry excludes nothing.
+a port. Any other entry is ignored.
 """
 
 from __future__ import annotations
@@ -27,8 +27,7 @@ _HOST_AND_PORT: Final = re.compile(r"(\[[\w.:%]*\]|[\w.-]*)(:\d*)?")
 
 def server_url(server: str, tls: TLSOptions) -> str:
     """
-    Return a server as `scheme://host:port/path`. If the scheme is missing, it is https with TLS options,
-    otherwise http.
+    Return a server's URL. If the scheme is missing, it becomes https if a TLS option is set, otherwise http.
 
     Raises: ConfigError for anything that is not a server's URL.
     """
@@ -46,7 +45,7 @@ def server_url(server: str, tls: TLSOptions) -> str:
 
 def shown_server(url: str) -> str:
     """
-    Return a URL in a form for messages: `scheme://host:port`, with `...` in place of a doubtful host.
+    Return a URL in a form for messages: `scheme://host:port`, with `...` if the host is uncertain.
 
     All other parts can be secret: the user name, password and query, and also the path, as in the sandbox's
     URL.

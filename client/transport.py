@@ -1,8 +1,8 @@
 """
-The interface between the client and the network, which turns requests into bytes.
+Transport, the interface through which the client sends requests, and HTTPTransport, which implements it.
 
 HTTPTransport speaks HTTP/1.1 to one server. The sandbox offers another Transport that never leaves the
-process. This module knows neither kinds nor JSON, ignores Retry-After, and follows no redirects.
+process. This module does not interpret kinds or JSON, ignores Retry-After, and follows no redirects.
 """
 
 from __future__ import annotations
@@ -73,14 +73,13 @@ class Transport(Protocol):
         """
         Send a request and return once the head of its response has arrived, whatever its status.
 
-        Args: read_timeout_seconds limits how long no data arrives during the response; None means the
-        default.
+        Args: read_timeout_seconds limits the time without data in the response; None means the default.
         Raises: TransportError.
         """
 
 
 class ForwardingTransport:
-    """A Transport that forwards all calls to another one. A base class for observers. Threads: any."""
+    """A base class for observers: forwards all calls to another Transport. Threads: any thread can use it."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
@@ -91,7 +90,7 @@ class ForwardingTransport:
         return str(getattr(self._transport, "host", ""))
 
     def _before_request(self, method: str, path: str, send_seconds: float) -> float:  # noqa: ARG002
-        """Called before a request. Returns: the send_seconds to use. Raises: any error, to cancel it."""
+        """Prepare a request. Returns: the send_seconds to use. Raises: any error to cancel the request."""
         return send_seconds
 
     def _before_stream(self) -> None:
@@ -142,7 +141,8 @@ class HTTPTransport:
     refused, so that a token reaches only one host.
 
     host is `scheme://host:port`.
-    Threads: any. State: only in Connections, TLSContexts and the credentials.
+    State: only Connections, TLSContexts and the credentials have state.
+    Threads: any thread can use this object.
     """
 
     def __init__(
@@ -184,7 +184,7 @@ class HTTPTransport:
         return other
 
     def close(self) -> None:
-        """Close idle connections. Requests and streams in progress end by themselves."""
+        """Close idle connections. Requests and streams in progress are not interrupted."""
         self._connections.close()
 
     def request(
@@ -201,7 +201,7 @@ class HTTPTransport:
         """
         Send a request and read its whole response; see Transport.
 
-        Raises: also DeadlineExceeded if sending the request took longer than send_seconds.
+        Raises: TransportError, such as DeadlineExceeded if sending took longer than send_seconds.
         """
         seconds = self._request_seconds if timeout_seconds is None else timeout_seconds
         send_by = self._clock.now() + send_seconds

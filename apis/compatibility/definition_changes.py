@@ -32,7 +32,7 @@ class NotADefinitionError(ValueError):
 
 def definition_changes(old: Definition, new: Definition) -> list[Finding]:
     """
-    Return the findings about a changed definition, those that break something first.
+    Return the findings about a changed definition, in which the breaking changes come first.
 
     Raises: NotADefinitionError if one of the documents is not a CustomResourceDefinition.
     """
@@ -81,7 +81,7 @@ def _about_names(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterato
     for key, severity in _NAMES.items():
         was, is_ = before["names"].get(key), after["names"].get(key)
         if was != is_ and is_ is not None:
-            yield Finding("names", severity, "", was, is_, f"{key} was {was} and is {is_}")
+            yield Finding("names", severity, "", was, is_, f"{key} changed from {was} to {is_}")
     for key in ("shortNames", "categories"):
         gone = [
             name for name in before["names"].get(key) or () if name not in (after["names"].get(key) or ())
@@ -137,7 +137,7 @@ def _about_version(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[F
         text = "the status subresource was removed: writes to it get 404"
         yield Finding("status", BREAKS, "status", {}, None, text)
     if "status" in after and "status" not in before:
-        text = "a status subresource was added: a status in other writes is silently ignored"
+        text = "a status subresource was added: a status in writes to the object itself is silently ignored"
         yield Finding("status", BREAKS, "status", None, {}, text)
     if "scale" in before and not _is_part(before["scale"] or {}, after.get("scale") or {}):
         text = "scale changed: kubectl scale and autoscalers use it"

@@ -38,8 +38,8 @@ def misfits_of_view(schema: Schema, served: Schema) -> list[Finding]:
     """
     Return the differences that make the server's definition unfit for a view of another program's kind.
 
-    A view declares only some fields and few value rules. For this reason, fields that only the server
-    requires and other number widths are not findings.
+    A view declares only some fields and few value rules. So there is no finding if only the server requires a
+    field, or if a number has another width.
     """
     return [each for each in schema_changes(schema, served) if each.severity == BREAKS and _is_said(each)]
 

@@ -25,7 +25,7 @@ _WORDS: Final = ("description", "title", "example", "externalDocs")
 _HANDLED_BELOW: Final = ("properties", "items", "additionalProperties", "$schema", "id")
 _ABSENT: Final = object()
 _READ: Final = re.compile(r"\bself\.(\w+)")
-"""Matches the fields that a rule reads."""
+"""Matches the names of the fields that a CEL rule reads."""
 _CHECKED_FORMATS: Final = {"int32": ("int64",), "float": ("double",), "": ("int64", "double")}
 """The formats that each format can become without making a value invalid. "" allows any 64-bit number."""
 
@@ -62,7 +62,7 @@ def _type(path: str, old: Schema, new: Schema) -> Iterator[Finding]:
         return
     is_wider = after == "anything" or (after == "int-or-string" and before in ("integer", "string"))
     severity: Severity = WARNS if is_wider else BREAKS
-    yield Finding("type", severity, path, before, after, f"the type was {before} and is {after}")
+    yield Finding("type", severity, path, before, after, f"the type changed from {before} to {after}")
 
 
 def _enum(path: str, old: Schema, new: Schema) -> Iterator[Finding]:
@@ -120,7 +120,7 @@ def _format(path: str, old: Schema, new: Schema) -> Iterator[Finding]:
     if after in _CHECKED_FORMATS.get(before or "", ()):
         return
     severity: Severity = BREAKS if after is not None else WARNS
-    yield Finding("format", severity, path, before, after, f"the format was {before} and is {after}")
+    yield Finding("format", severity, path, before, after, f"the format changed from {before} to {after}")
 
 
 def _multiple(path: str, old: Schema, new: Schema) -> Iterator[Finding]:
@@ -141,7 +141,7 @@ def _nullable(path: str, old: Schema, new: Schema) -> Iterator[Finding]:
 def _default(path: str, old: Schema, new: Schema) -> Iterator[Finding]:
     before, after = old.get("default"), new.get("default")
     if "default" not in old:
-        text = "is filled in now, also in stored objects whenever they are read"
+        text = "is filled in now, including in stored objects when they are read"
         yield Finding("default", WARNS, path, None, after, f"{_listed([after])} {text}")
     elif "default" not in new:
         yield Finding("default", WARNS, path, before, None, f"{_listed([before])} is no longer filled in")
@@ -163,7 +163,7 @@ def _required(path: str, old: Schema, new: Schema) -> Iterator[Finding]:
 
 
 def _preserved(path: str, old: Schema, new: Schema) -> Iterator[Finding]:
-    """Return the finding about the mark to preserve unknown fields, which only objects and lists use."""
+    """Return the finding about preserving unknown fields, which does not concern scalars."""
     if kind_of(new) not in ("object", "map", "array", "anything"):
         return
     if old.get(PRESERVE) and not new.get(PRESERVE):
@@ -182,7 +182,7 @@ def _list_type(path: str, old: Schema, new: Schema) -> Iterator[Finding]:
     after = (new.get(key) or "atomic", new.get(_MAP_KEYS))
     if before == after:
         return
-    text = f"the list was {_shown(before)} and is {_shown(after)}"
+    text = f"the list changed from {_shown(before)} to {_shown(after)}"
     if after[0] != "atomic":
         yield Finding("list-type", BREAKS, path, before[0], after[0], f"{text}: duplicates are refused now")
     else:
@@ -199,7 +199,7 @@ def _map_type(path: str, old: Schema, new: Schema) -> Iterator[Finding]:
     key = "x-kubernetes-map-type"
     before, after = old.get(key) or "granular", new.get(key) or "granular"
     if before != after:
-        text = f"the map was {before} and is {after}: an apply may conflict with other field owners"
+        text = f"the map changed from {before} to {after}: an apply may conflict with other field owners"
         yield Finding("map-type", WARNS, path, before, after, text)
 
 

@@ -60,10 +60,10 @@ def _about_shape(old: Schema, new: Schema, path: str) -> Iterator[Finding]:
     """Return findings about removed fields, and about structs that become maps or the other way round."""
     before, after = _fields(old, path), _fields(new, path)
     if before and kind_of(new) == "map":
-        yield Finding("shape", BREAKS, path, "object", "map", "was a struct and is a map")
+        yield Finding("shape", BREAKS, path, "object", "map", "changed from a struct to a map")
         return
     if after and kind_of(old) == "map":
-        text = "was a map and is a struct: entries with other names are erased"
+        text = "changed from a map to a struct: entries with other names are erased"
         yield Finding("shape", BREAKS, path, "map", "object", text)
         return
     if kind_of(new) not in ("object", "anything"):

@@ -1,14 +1,14 @@
 # ruff: noqa: N818 - a class is named after what happened, or after the server's spelling of the reason
 """
-All errors between us and the server, in one tree.
+All errors of the client, in one tree.
 
     ClientError
-        DecodeError             the response is not what it claims to be
+        DecodeError             the response is not the expected JSON
         ConfigError             no usable configuration; retrying cannot help until it changes
         TransportError          no complete response; retrying can help
-        APIError                the server answered "no", with a Status: one class for each reason
+        APIError                the server refused the request; each reason has its own class
 
-Follows: apimachinery pkg/api/errors/errors.go, differs: reasons are classes; messages name verb and object.
+Follows: apimachinery pkg/api/errors/errors.go, differs: each reason is a class; messages name the object.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class DecodeError(ClientError):
 
 
 class ConfigProblem(StrEnum):
-    """The kinds of configuration problems. Each has a message in the command line's catalog."""
+    """The kinds of configuration problem. The command line's catalog has a message for each kind."""
 
     NOT_FOUND = "not-found"  # no configuration was found; `looked_in` lists the places
     UNREADABLE = "unreadable"  # a named file does not exist, or cannot be read
@@ -108,7 +108,7 @@ class TransportError(ClientError):
     """The write may have reached the server, so read the object before you repeat it."""
 
     returns_seen: int | None = None
-    """How often the server had become reachable again by then (see Reachability); None if unknown."""
+    """How many times the server had become reachable again before this error; None if unknown."""
 
     def __post_init__(self) -> None:
         super().__init__(self.reason)
@@ -125,7 +125,7 @@ class ConnectionRefused(TransportError):
 
 
 class ConnectionBroken(TransportError):
-    """The connection ended before the response was complete: it was reset, closed, or cut off in the body."""
+    """The connection was reset or closed before the response was complete."""
 
 
 class DeadlineExceeded(TransportError):
@@ -145,11 +145,11 @@ class BadAnswer(TransportError):
 
 
 class DecompressionBomb(BadAnswer):
-    """A compressed response whose inflated size is out of all proportion."""
+    """A compressed response that inflates to far more than its own size."""
 
 
 class StreamClosed(TransportError):
-    """The stream was closed on this side before or during a read."""
+    """The client closed the stream before or during a read."""
 
 
 class Cancelled(TransportError):
@@ -170,7 +170,7 @@ class TLSProblem(StrEnum):
 @dataclass(eq=False, repr=False)
 class TLSError(TransportError):
     """
-    The server's certificate was not accepted, or ours was not. No request was sent.
+    The TLS connection failed, for example because one side rejected the other's certificate.
 
     Fields: problem is the reason; issuer is the signer of the server's certificate; names holds the DNS names
     and addresses for which it is valid; not_after is the end of its validity. If the certificate is not
@@ -203,7 +203,7 @@ class APIError(ClientError):
 
     _: KW_ONLY
     verb: str = ""
-    """The request's verb. This field and the next ones are "" if unknown."""
+    """The request's verb. This field and the next four are "" if unknown."""
 
     resource: str = ""
     """`plural.group`."""
@@ -253,11 +253,11 @@ class BadRequest(APIError, reasons=("BadRequest",)):
 
 
 class Unauthorized(APIError, reasons=("Unauthorized",)):
-    """401: our credentials were not accepted."""
+    """401: the server did not accept our credentials."""
 
 
 class Forbidden(APIError, reasons=("Forbidden",)):
-    """403: we may not do this."""
+    """403: we are not allowed to do this."""
 
 
 class NotFound(APIError, LookupError, reasons=("NotFound",)):
@@ -265,7 +265,7 @@ class NotFound(APIError, LookupError, reasons=("NotFound",)):
 
 
 class NoKindMatch(APIError):
-    """404 for a resource: the server lacks it, perhaps because its CustomResourceDefinition is missing."""
+    """404: the server does not serve the resource, perhaps because no CustomResourceDefinition exists."""
 
 
 class MethodNotAllowed(APIError, reasons=("MethodNotAllowed",)):
@@ -301,7 +301,7 @@ class UnsupportedMediaType(APIError, reasons=("UnsupportedMediaType",)):
 
 
 class Invalid(APIError, reasons=("Invalid",)):
-    """422: the object breaks a rule. `status.details.causes` has the fields."""
+    """422: the object breaks a rule. `status.details.causes` lists the fields."""
 
 
 class TooManyRequests(APIError, reasons=("TooManyRequests",)):
@@ -333,8 +333,8 @@ def error_from_status(
     """
     Return an error of the class for a status's reason, or for its code if the reason is unknown.
 
-    A NotFound requires an object's name in the details, as in every such response from an API server.
-    Otherwise a 404 is a NoKindMatch.
+    If an object does not exist, an API server's 404 names the object in the details, and becomes a NotFound.
+    Any other 404 becomes a NoKindMatch.
     """
     if resource == "secrets":
         status = without_values(status)
@@ -377,6 +377,6 @@ def is_too_large_resource_version(error: Exception) -> bool:
 
 
 def seconds_asked_for(error: BaseException) -> float:
-    """Return how long the server asks us to wait before a retry: at most two minutes, 0 if not at all."""
+    """Return how many seconds the server asks us to wait before a retry: at most 120; 0 if it does not."""
     wait = error.retry_after_seconds if isinstance(error, APIError) else None
     return min(wait or 0.0, MAX_WAIT_SECONDS)

@@ -17,7 +17,7 @@ _QUOTED = re.compile(
 
 
 class StatusCause(msgspec.Struct, frozen=True, gc=False):
-    """One of several causes. field is a path such as `spec.replicas`."""
+    """One cause of a failure. field is a path such as `spec.replicas`."""
 
     reason: str = ""
     message: str = ""
@@ -46,7 +46,7 @@ class Status(msgspec.Struct, frozen=True, gc=False):
 
 
 def without_values(status: Status) -> Status:
-    """Return a Secret's status without the server's quotations, because they contain the Secret's values."""
+    """Return a Secret's status without the values that it quotes, because the Secret may contain them."""
     causes = tuple(replace(each, message=_QUOTED.sub("***", each.message)) for each in status.details.causes)
     message, details = _QUOTED.sub("***", status.message), replace(status.details, causes=causes)
     return replace(status, message=message, details=details)

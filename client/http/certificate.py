@@ -1,7 +1,7 @@
 """
-Reads the few facts in an X.509 certificate that an error message about it needs.
+Reads the details of an X.509 certificate that error messages show.
 
-The standard library shows only verified certificates, so the `cryptography` package reads those that failed
+The standard library parses only verified certificates, so the `cryptography` package parses those that failed
 verification. This module makes no decisions about trust.
 """
 

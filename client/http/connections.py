@@ -2,7 +2,7 @@
 Connections to one server, with TLS and through a proxy's tunnel. Idle connections are reused.
 
 A connection is only a socket. urllib3's connections include a pool and a response reader, which use more CPU
-time per watch event than decoding does. Importing them takes a tenth of a program's CPU time at start.
+time per watch event than decoding does. Importing them takes a tenth of the CPU time of a program's start.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class Route(NamedTuple):
         return self.host_name if port == _DEFAULT_PORTS[self.server.scheme] else f"{self.host_name}:{port}"
 
     def target(self, path: str) -> str:
-        """Return the target in the request line. For a plain server behind a proxy, this is the full URL."""
+        """Return the target in the request line. Through a proxy to an http server, it is the full URL."""
         if self.proxy is not None and self.server.scheme == "http":
             return f"http://{self.server.netloc}{path}"
         return path
@@ -135,7 +135,7 @@ def _connected(route: Route, deadline: float) -> DeadlineSocket:
 
 def _tunnelled(sock: Any, route: Route, proxy: SplitResult, context: ssl.SSLContext) -> Any:
     """
-    Return the socket once the proxy forwards to the server. TLS to the proxy trusts the system's CAs.
+    Return the socket once the proxy has opened a tunnel. TLS to the proxy trusts the system's CAs.
 
     Raises: OSError that contains `Tunnel connection failed` if the proxy refuses; HTTPException if its
     response is invalid.
@@ -196,9 +196,9 @@ class Connections:
     """
     Lends connections, each to one thread at a time.
 
-    State: _idle has the most recently used connection last. That one is lent first, so that surplus
-    connections expire. Once _closed is set, returned connections are closed. Threads: any. Connections are
-    opened and closed without the lock.
+    State: _idle is sorted by last use. The most recently used connection is lent first, so that surplus
+    connections expire. Once _closed is set, returned connections are closed.
+    Threads: any thread can use this object. Connections are opened and closed without the lock.
     """
 
     def __init__(self, route: Route, contexts: TLSContexts | None) -> None:

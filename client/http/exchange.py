@@ -1,9 +1,9 @@
 """
 One request and its response on an open connection: the head, the body in blocks, and the end of a stream.
 
-httptools (llhttp, the Node.js parser) separates heads, chunks and bodies as strictly as RFC 9112. The readers
-of urllib3 and http.client accept some malformed chunks as valid, and some truncated bodies as complete. They
-have no deadline for a whole request, and reading a watch event costs more than decoding it.
+httptools (llhttp, the Node.js parser) separates heads, chunks and bodies as strictly as RFC 9112 requires.
+The readers of urllib3 and http.client accept some malformed chunks as valid, and some truncated bodies as
+complete. They have no deadline for a whole request, and reading a watch event costs more than decoding it.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def _head(method: str, target: str, fields: Fields) -> bytes:
 
 class Answer:
     """
-    The response to one request. A truncated body raises an error, and is never taken for a complete one.
+    The response to one request. A truncated body raises an error, and is never returned as complete.
 
     status and headers are set by read_head(). Once the body has been read, keep_alive is true if the
     connection can serve another request. A gzip body is inflated while it is read.
@@ -185,9 +185,9 @@ class Answer:
 
     def on_message_begin(self) -> None:
         """
-        The parser calls this when a response begins.
+        The parser calls this when a response starts.
 
-        If our response has already ended, this makes the connection unusable.
+        If the requested response has already ended, a further one makes the connection unusable.
         """
         self._begun = True
         if self._ended:
@@ -202,7 +202,7 @@ class Answer:
         """
         The parser calls this after each head.
 
-        Before the response's own head, others such as `100 Continue` can arrive.
+        The heads of interim responses, such as `100 Continue`, can arrive before the final head.
         """
         if self._has_head:
             return
@@ -247,7 +247,7 @@ class HTTPStream:
     """
     A handloop.client.http.response.Stream on its own connection, which is closed afterwards.
 
-    State: under _lock, _reading is true while the reader is in a read, and _over is true once the stream is
+    State: under _lock, _reading is true while a read is in progress, and _over is true once the stream is
     finished. _ended, which only the reader uses, is true once the body has been read to a clean end. The
     reader closes the connection after its last read. close() closes it only between reads, because closing it
     while a thread is receiving could give its file descriptor to another connection.
@@ -311,7 +311,7 @@ class HTTPStream:
             self._let_go()
 
     def _leave(self, *, over: bool) -> bool:
-        """Record that the reader has finished a read. Returns: whether close() was called in the meantime."""
+        """Record that the reader has finished a read. Returns: True if close() was called during the read."""
         with self._lock:
             self._reading = False
             closed = self._over

@@ -59,7 +59,7 @@ class Attempt(NamedTuple):
     One attempt to send a request: its host (`scheme://host:port`), its request (`METHOD /path`) and its
     progress.
 
-    sent is whether the request may have reached the server; seconds is its time limit.
+    sent is true if the request may have reached the server; seconds is its time limit.
     """
 
     host: str
@@ -89,7 +89,12 @@ def explain(error: Exception, attempt: Attempt) -> TransportError:
 
 
 def cause_of(error: Exception) -> BaseException | None:
-    """Return the cause for explain's result. An error that is its own cause would keep its frames alive."""
+    """
+    Return the cause of the error that explain(error, ...) returns.
+
+    If explain returns the same error, the result is that error's existing cause, because an error that is its
+    own cause would keep its frames alive.
+    """
     return error.__cause__ if isinstance(error, TransportError) else error
 
 
@@ -130,7 +135,7 @@ def _words(error: Exception) -> str:
 
 
 def _tls_error(error: ssl.SSLError, attempt: Attempt) -> TLSError:
-    """Return the TLSError for a failed handshake. probe is called only for a refused certificate."""
+    """Return the TLSError for a failed handshake. probe is called only if the certificate is rejected."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return _refused_certificate(error, attempt.verified_name, attempt.probe())
     # Only an error from OpenSSL has a reason.
@@ -177,7 +182,7 @@ def shown_certificate(sock: socket.socket, name: str) -> Certificate | None:
     """
     Return the certificate that the server presents on a new connection, and close the connection.
 
-    The connection transmits no request, credentials or client certificate.
+    No request, credentials or client certificate is sent.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False

@@ -27,7 +27,7 @@ class Inflater:
     A gzip member can inflate to 64 MiB, or to 100 times its size if that is more. The reader limits the total
     of all members, as it does for a plain body.
     State: _input holds bytes that are not inflated yet. _taken and _given are the current member's deflated
-    and inflated size so far. Threads: only the reader.
+    and inflated size so far. Threads: only the reader uses it.
     """
 
     def __init__(self) -> None:
@@ -71,7 +71,7 @@ class Inflater:
         self._given += len(piece)
         if self._given > _FREE_BYTES and self._given > _MOST_TIMES * self._taken:
             raise DecompressionBomb(
-                f"refused a gzip bomb: {self._taken} bytes inflate to more than {_MOST_TIMES} times as many; "
-                "use disable-compression to request plain responses"
+                f"refused a gzip bomb: {self._taken} bytes inflate to more than {_MOST_TIMES} times their "
+                "size; use disable-compression to request plain responses"
             )
         return piece

@@ -20,8 +20,8 @@ class _Deadline:
     """
     The time limits of a connection.
 
-    deadline is when the peer must have answered, in monotonic time. If it is None, only the silence is
-    limited: idle_seconds without a byte.
+    deadline is when the peer must have answered, in monotonic time. If it is None, only the time without
+    data is limited, to idle_seconds.
     """
 
     deadline: float | None = None
@@ -91,7 +91,10 @@ def with_deadline(plain: socket.socket) -> DeadlineSocket:
 
 def arm(sock: Any, *, deadline: float | None, idle_seconds: float | None = None) -> None:
     """
-    Set one time limit for the next sends and receives together, or for each alone if TLS runs inside TLS.
+    Set a time limit for the following sends and receives.
+
+    The deadline applies to all of them together. If TLS runs inside TLS, each of them alone can take as long
+    as the time that is left now.
 
     Raises: TimeoutError if the deadline has passed.
     """

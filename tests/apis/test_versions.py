@@ -141,7 +141,7 @@ class SiteOther(Kind, group="example.org", version="v1", kind="Site", previous=S
             SiteDemanding,
             r"SiteV1Alpha1\.spec: .*is required now: title; keep the old field beside the new one",
         ),
-        (SiteOther, r"SiteV1Alpha1\.spec\.size: .*the type was integer and is string"),
+        (SiteOther, r"SiteV1Alpha1\.spec\.size: .*the type changed from integer to string"),
     ],
 )
 def test_what_the_newest_cannot_hold_or_read_is_refused(kind: type[Kind], says: str) -> None:
