@@ -1,4 +1,4 @@
-"""A run's plan: which faults strike at which of the operator's requests, and in which order threads run."""
+"""A plan for a run: the faults, the operator's requests that they strike, and the order of the threads."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ PLACES: Final[Mapping[Where, str]] = {
     "": "writes",
     "c": "children at rest",
     "q": "settled()",
-    "p": "waits of reconciles",
+    "p": "waits in reconciles",
     "s": "steps",
     "r": "reads",
     "w": "watches",
     "l": "changes of a Lease",
 }
-"""The names of the places in a report, in the report's order."""
+"""The name of each kind of place in a report, in the order of the report."""
 
 LATE: Final = "late"
 PAUSE_SECONDS: Final = 20.0
@@ -67,44 +67,79 @@ _STRIKE: Final = re.compile(r"([rwslqcp]?)(\d+):([\w-]+)")
 
 class Strike(NamedTuple):
     """
-    One fault at one request.
+    One fault at one request or event.
 
-    where: "" = a write, r = a read (a get, or a page of a list), w = the opening of a watch, s = a user's
-    step, l = a write that creates, acquires, releases or deletes a Lease, q = a settled(), the last of which
-    is the end, p = a wait in a reconcile, for example in time.sleep(), c = an object that exists at a
-    settled(), that the operator has created, and that one of its own kinds owns. number counts the
-    requests or events of this sort from 1, over all of the operator's processes, without requests for Events,
-    Leases and discovery. Objects (c) are numbered by settled(), and then by name.
+    `where` is the kind of the request or event:
 
-    crash-before, crash-after = the process ends before or after the request, as with kill -9, and another one
-    starts. crash-sent = it ends while the write is in flight, and the server receives the write just before
-    the next process's first write, or after 5 s. crash-down = it ends after the write, and the next one
-    starts after the users' last step. pause = it stops before the write, as with SIGSTOP, and continues 20 s
-    later. crash = at a step, every process ends; where a watch is opened or a reconcile waits, its process
-    ends; at a settled(), every process ends after the cluster has come to rest. lost = the request is
-    executed, and the connection breaks. never-sent = the connection cannot be opened. timeout-before,
-    timeout-after (at reads: timeout) = no answer arrives before the request's deadline; the server has not
-    executed the request (before), or has executed it (after). A number = the server refuses with this status.
+        ""  a write
+        r   a read, which is a get or one page of a list
+        w   the opening of a watch
+        s   a user's step
+        l   a write that creates, acquires, releases or deletes a Lease
+        q   a settled(); the last one is the end of the run
+        p   a wait in a reconcile, for example in time.sleep()
+        c   at a settled(), an object that the operator created and that an object of its own kinds owns
 
-    rival-edit = another client first labels the object. rival-delete = it deletes the object. rival-recreate
-    = it deletes and recreates the object. rival-finalizer = it deletes the object, which has this client's
-    finalizer for 20 s more. rival-owner = the object has another controller for 20 s. rival-scale = another
-    client sets a Deployment's replicas. rival-takes-name = it has created an object with that name and a
-    different value in one field. rival-drift = it changes a field that the operator has set.
+    `number` counts the requests or events of one kind, from 1, across all of the operator's processes. It
+    skips requests for Events and discovery and, except in l, for Leases. It counts the objects (c) by
+    settled(), and then by name.
 
-    These affect the process's watches, or the one that is being opened. stale = they deliver nothing for 30
-    s. missed = they also lose the events of that time, because their history is gone. cut = they break.
-    silent = they hang until the operator closes them. expired = their history is gone. garbled = a line is
-    garbled. twice = each watch event arrives twice for 30 s. rewound = they end, and for 10 s all reads
-    return an earlier state.
+    `what` is the fault. These end, stop or replace a process:
 
-    lease-slow = requests for the Lease receive no answer for 30 s. rival-lease = another client deletes the
-    Lease. slow = the answer arrives after 10 s, and a slot that is being released waits for it. slow-crash,
-    slow-pause = the process ends or stops 2 s before the answer. slow-503 = the answer is a refusal. behind =
-    for 60 s, all reads that do not ask for the newest state return the state before the write. behind-crash =
-    the process also ends after the write, as with crash-down.
+        crash-before   the process ends before the request, as with kill -9, and another one starts
+        crash-after    the process ends after the request, and another one starts
+        crash-sent     the process ends while its write is in flight; the server receives the write just
+                       before the next process's first write, or after 5 s
+        crash-down     the process ends after the write; the next one starts after the users' last step
+        crash          at w and p, the process ends; at s, all processes end before the step; at q, all
+                       processes end after the cluster has come to rest
+        pause          the process stops before the request or in the wait, as with SIGSTOP, for 20 s
+        late           the operator starts at a settled(); with 0:late, after the users' last step
 
-    late = the operator starts at a settled(). 0:late = it starts after the users' last step.
+    These affect the answer:
+
+        lost             the server executes the request, and then the connection breaks
+        never-sent       the connection cannot be opened
+        timeout-before   no answer arrives before the request's deadline; the server does not execute it
+        timeout-after    no answer arrives before the request's deadline; the server executes it
+        timeout          a read receives no answer before its deadline
+        403, 404, ...    the server refuses the request with this status
+
+    In these, another client acts before the write or, at c, while the cluster is at rest:
+
+        rival-edit         labels the object
+        rival-delete       deletes the object
+        rival-recreate     deletes and recreates the object
+        rival-finalizer    deletes the object, and holds it with a finalizer for 20 s
+        rival-owner        makes another object the object's controller for 20 s
+        rival-scale        sets a Deployment's replicas
+        rival-takes-name   creates an object with the same name and other values
+        rival-drift        changes fields that the operator has set
+        rival-lease        deletes the Lease
+
+    These affect the process's open watches or, at w, the watch that is being opened:
+
+        stale      the watches deliver nothing for 30 s
+        missed     the watches deliver nothing for 30 s, and lose the events of that time, because their
+                   history is gone
+        cut        the watches break
+        silent     the watches hang until the operator closes them
+        expired    the watches end, because their history is gone
+        garbled    the watches deliver a garbled line
+        twice      the watches deliver each event twice for 30 s
+        rewound    the watches end, and for 10 s all reads return an earlier state; at r and w, only the next
+                   read returns it
+
+    These need several processes:
+
+        lease-slow     requests for the Lease receive no answer for 30 s
+        slow           the answer arrives after 10 s, and a slot that is being released waits for it
+        slow-crash     the same, but the process ends 2 s before the answer
+        slow-pause     the same, but the process stops 2 s before the answer, and continues 20 s later
+        slow-503       the same, but the answer is a refusal
+        behind         for 60 s, all reads that do not ask for the newest state return the state before the
+                       write
+        behind-crash   the same, and the process ends after the write, as with crash-down
     """
 
     number: int
@@ -142,7 +177,7 @@ class Plan(NamedTuple):
 
     @property
     def starts_at(self) -> int | None:
-        """The number of the settled() at which the operator starts; 0 = the end, None = the beginning."""
+        """The number of the settled() at which the operator starts; 0 for the end, None for the start."""
         return next((one.number for one in self.strikes if one.what == LATE), None)
 
 

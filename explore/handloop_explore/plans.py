@@ -24,7 +24,7 @@ from handloop_explore.strikes import place_of
 from handloop_explore.workload import Workload
 
 _MORE: Final = 3
-"""How many more requests than the undisturbed run's a plan can strike, because strikes cause requests."""
+"""How far past the undisturbed run's last request a plan can strike, because strikes cause more requests."""
 _CREATED: Final = 201
 _MAKES: Final = " makes it"
 
@@ -73,16 +73,19 @@ _FIRST_OF_SEVERAL: Final = (
     ),
     *(":slow-pause", ":slow"),
 )
-"""The strikes that most often make operators fail. Those for several processes change the leader."""
+"""
+The strikes that most often make operators fail. If several processes run, those that can change the leader
+come first.
+"""
 _ALIKE: Final = 5
-"""By how many strikes a place is postponed if it resembles an earlier place."""
+"""By how many ranks a place's strikes are postponed for each similar place before it."""
 
 
 class Place(NamedTuple):
     """
-    A place where a plan can strike. where, number: as in Strike; whats: the strikes that make sense there.
+    A place where a plan can strike. where, number: see Strike; whats: the faults that are possible there.
 
-    sort: equal for similar places; writes: for a place at rest, the number of earlier writes.
+    sort: a text that similar places share; writes: for a child at rest, the number of earlier writes.
     """
 
     where: Where
@@ -144,7 +147,7 @@ class Places(NamedTuple):
         yield from (Plan((Strike(one.number, LATE, "q"),)) for one in rests if LATE in one.whats)
 
     def count(self, where: Where) -> int:
-        """Return the number of places of a sort."""
+        """Return the number of places of one kind."""
         return sum(one.where == where for one in self.places)
 
 
@@ -152,7 +155,7 @@ def single_plans(places: Places) -> Iterator[Plan]:
     """
     Yield a plan for each single strike at each place.
 
-    If another client changes a child at rest, one more plan also strikes the operator's next write.
+    For each `rival-drift`, also yield a plan in which a `rival-edit` strikes the operator's next write.
     """
     order = (*_FIRST_OF_SEVERAL, *_FIRST) if places.replicas > 1 else _FIRST
     last = len(order)
@@ -209,7 +212,7 @@ def _whats(write: Write, workload: Workload, last_step: float) -> list[str]:
 
 
 def _chosen(places: Places, random: Random) -> Strike:
-    """Return a random strike, usually at a write. Its request can be one that another strike causes."""
+    """Return a random strike, usually at a write. Its request may exist only if another strike causes it."""
     weights: dict[Where, int] = {"": 6, "r": 1, "w": 1, "s": 1, "l": 3, "q": 1, "c": 1, "p": 1}
     sorts = [where for where in weights if places.count(where) or where in ("", "r", "w", "s")]
     where = random.choices(sorts, [weights[one] for one in sorts])[0]

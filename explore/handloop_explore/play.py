@@ -38,7 +38,7 @@ _PATIENT_SECONDS: Final = 60.0
 _FELT_SECONDS: Final = 90.0
 """How long after a strike its effects can cause writes. A silent watch is noticed after 75 s."""
 _YEAR_SECONDS: Final = 364 * 86_400.0
-"""A whole number of weeks, so that scheduled work is done at the same time of the same weekday."""
+"""A whole number of weeks, so that scheduled work falls on the same weekday and time of day."""
 _CREATED: Final = 201
 _CONFLICT: Final = 409
 _RECONCILES: Final = ("Reconciling", "Successfully synced")
@@ -59,8 +59,9 @@ plan.
 
 class Forking(NamedTuple):
     """
-    Functions through which a run forks. branch: see Branch. done: called with a run's outcome before its
-    threads end; a fork that plays a plan exits in it. waiting: the plans that have not begun, by index.
+    Functions through which a run forks. branch: see Branch. done: receives a run's outcome before the run's
+    threads end, and ends the process if it is a fork that plays a plan. waiting: the plans that no fork has
+    started yet, by index.
     """
 
     branch: Branch
@@ -327,14 +328,14 @@ class _Run:
             self.journal.children.append(Child(key_of(child), len(self.journal.writes)))
             nth = len(self.journal.children)
             if what := self._struck_here("c", nth):
-                words = f"the plan strikes child {nth}, {key_of(child)}, while all is at rest: {what}"
+                words = f"the plan strikes child {nth}, {key_of(child)}, while the cluster is at rest: {what}"
                 self.journal.tell("plan", words)
                 self.cluster.later("rival", 0.0, partial(self._act_at_rest, what, child))
                 struck = True
         return struck
 
     def _children(self) -> list[Object]:
-        """Return the objects that the operator's kinds own, without those that are being deleted."""
+        """Return the operator's objects that an object of its kinds owns, except those being deleted."""
         record = self.cluster.record
         return sorted(
             (

@@ -81,7 +81,7 @@ class Write(NamedTuple):
 class Rival(NamedTuple):
     """
     An act of a rival client. what: the strike; target: the object's path; made: the object after the act, or
-    None. At rest, made is the child that the rival acted on.
+    None; if the cluster was at rest, the child before the act.
 
     rested_at: the virtual time if the rival acted on a child while the cluster was at rest, otherwise 0.
     """
@@ -94,7 +94,7 @@ class Rival(NamedTuple):
 
 class Child(NamedTuple):
     """
-    An object at a settled() that the operator has created, and that an object of a reconciled kind owns.
+    An object that the operator created and that an object of a reconciled kind owns, seen at a settled().
 
     Fields: key, as `Kind namespace/name`; writes, the number of the operator's earlier writes.
     """
@@ -105,12 +105,13 @@ class Child(NamedTuple):
 
 class State(NamedTuple):
     """
-    The cluster at one time. objects: see end_state(); left: for each rival, the object at its target, or
-    None.
+    The cluster at one time. objects: see end_state(); left: for each rival, the object that its target names
+    at that time, or None.
 
-    failing: the error that the operator logs more than a minute after the users' last step, "" if it logs
-    none, or None if it has no object to reconcile. is_down: whether none of the operator's processes was
-    running. at: the time, in virtual seconds; reconciled_at: when each object was last reconciled.
+    failing: the operator's last error if it was logged more than a minute after the settled() started,
+    otherwise ""; None if the cluster contains no object for the operator to reconcile. is_down: whether none
+    of the operator's processes was running. at: the time, in virtual seconds; reconciled_at: when each object
+    was last reconciled.
     """
 
     objects: Mapping[str, dict[str, Any]]
@@ -132,17 +133,17 @@ class Played(NamedTuple):
     """
     The outcome of a plan's run.
 
-    story: the story's lines, by time; states: the cluster at each settled() and at the end; busy: the most
-    unexplained writes in the last two minutes or at the end of a settled(); made: how many objects were
-    created at each path; rivals: the acts of rivals; died: why a process ended on its own, or ""; broken: the
-    author's invariants that do not hold; switches: how often another thread began to run; reads, watches,
-    waits: how many reads, openings of a watch, and waits in a reconcile occurred; gets: the numbers of the
-    reads that request one object; acts: the changes at the server, by version; reconciled: the kinds that the
-    operator reconciles; bugs: errors that it logged with a traceback; errors: its other logged errors, with
-    the time of the last occurrence; deadline_seconds: the workload's limit for slowest; leases: how many
-    writes would acquire, release or delete a Lease; children: the objects that could be struck at each
-    settled(), in that order; refused: the objects that should not be deletable; lines: the lines of the
-    operator's code that ran; chance: in the undisturbed run, the values that can differ in other runs.
+    story: the story's lines, by time; states: the cluster at each settled() and at the end; busy: the largest
+    number of writes that no strike explains, at the end of a settled() or of the run; made: how many objects
+    were created at each path; rivals: the acts of rivals; died: why a process ended on its own, or "";
+    broken: the author's invariants that do not hold; switches: how often a thread was given its turn; reads,
+    watches, waits: how many reads, openings of a watch, and waits in a reconcile occurred; gets: the numbers
+    of the reads that request one object; acts: the changes at the server, by version; reconciled: the kinds
+    that the operator reconciles; bugs: errors that it logged with a traceback; errors: its other logged
+    errors, with the time of the last occurrence; deadline_seconds: the workload's limit for slowest; leases:
+    how many writes would acquire, release or delete a Lease; children: the objects that could be struck at
+    each settled(), in that order; refused: the objects that should not be deletable; lines: the lines of the
+    operator's code that ran; chance: the values of the undisturbed run that depend on chance or time.
     """
 
     plan: Plan
@@ -198,7 +199,7 @@ class Journal:
         self.reconciled_at: dict[str, float] = {}
 
     def tell(self, who: str, words: str, write: int = 0) -> None:
-        """Add a line to the story, with the current time. Args: the same as the fields of Told."""
+        """Add a line to the story, with the current time. Args: the fields of the new Told."""
         self.story.append(Told(self.threads.now, who, words, write))
 
     def reconciles(self, name: str) -> None:

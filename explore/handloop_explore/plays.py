@@ -44,7 +44,7 @@ class Plays:
 
     def judged(self, plans: Sequence[Plan], until: float = math.inf) -> Iterator[tuple[int, Failure | None]]:
         """
-        Play plans in forks. A single plan is played in this process, as are all if the system cannot fork.
+        Play plans in forks. If the system cannot fork, or there is only one plan, play in this process.
 
         Args: until: the latest time to end, on the clock of time.monotonic(). Yields: each plan's index and
         its failure, or None if it does not fail, in the order in which the plans end.
@@ -100,7 +100,7 @@ class Plays:
 
 
 def _without_one(plan: Plan) -> list[Plan]:
-    """Return the plans with one strike less. A plan without strikes is left out, because its run is known."""
+    """Return the plans with one strike fewer. A plan without strikes is left out; its run is known."""
     if len(plan.strikes) <= 1:
         return []
     return [

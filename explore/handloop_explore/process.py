@@ -50,9 +50,9 @@ class Process:
     ) -> None:
         """
         Args: end: ends the process at once, for the given reason, and replaces it with another one.
-        struck_here: called once for each of the operator's calls, just before the server receives it, with
-        the letter for the call's kind (as Strike.where) and the call's number within that kind. It returns
-        the strike, or "". In a trunk, it also forks. number: the process's number, from 1; each new process
+        struck_here: receives the kind (see Strike.where) and the number of each of the operator's calls, just
+        before the server receives the call, and returns the fault that strikes it, or "". In a trunk,
+        struck_here also forks the run. number: the process's number, from 1; each new process
         has a new number. leadership: None without an election. branches: records which lines of the operator
         run.
         """
@@ -121,7 +121,7 @@ class Process:
             self.journal.tell(self.name, f"the process ended by itself: {self.journal.died}")
 
     def _works(self, begins: bool) -> None:  # noqa: FBT001 - called by position
-        """Record that the running thread begins or ends a reconcile, in which a plan can strike each wait."""
+        """Record that the running thread starts or ends a reconcile, so that a plan can strike its waits."""
         self.journal.threads.current_thread().on_wait = self._waits if begins else None
         self._branches.trace(begins=begins)
 
@@ -130,7 +130,7 @@ class Process:
         self.journal.waits += 1
         number, thread.on_wait = self.journal.waits, None  # a strike's own wait is not counted
         if what := self.struck_here("p", number):
-            self.journal.tell("plan", f"the plan strikes wait {number} of a reconcile: {what}")
+            self.journal.tell("plan", f"the plan strikes wait {number}, in a reconcile: {what}")
             if what == "crash":
                 self.crash()
             self.journal.threads.pause(PAUSE_SECONDS)
@@ -172,7 +172,7 @@ class Process:
         )
 
     def _seen(self, path: str) -> int:
-        """Return the version of a path's object in the caches, or 0 if the caches do not contain it."""
+        """Return the cached version of the object at a path, or 0 if the object is not cached."""
         namespace, collection, name = place_of(path)
         key = f"{namespace}/{name}" if namespace else name
         for informer in self.manager.informers() if self.manager else ():

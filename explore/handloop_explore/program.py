@@ -105,7 +105,7 @@ def _played(workload: Workload, given: argparse.Namespace) -> tuple[str, Report]
     Play the plans.
 
     Returns: the report as text, and the report. Raises: the same errors as run_plans and run_on_server,
-    without UndisturbedError.
+    except UndisturbedError.
     """
     try:
         with _terminated_by_interrupt():
@@ -180,7 +180,7 @@ def _check_targets(given: argparse.Namespace) -> None:
     """Check the report's files before the plans are played. Raises: UsageError if one cannot be written."""
     for option, name in (("--json", given.json), ("--html", given.html)):
         if name and (Path(name).is_dir() or not Path(name).absolute().parent.is_dir()):
-            raise UsageError(f"{option} {name}: this is not a file in an existing folder")
+            raise UsageError(f"{option} {name}: this is a folder, or the file's folder does not exist")
     if given.page and Path(given.page).is_file():
         raise UsageError(f"--page {given.page}: this is a file, but the page needs a folder")
     if given.page and not is_free_for_page(Path(given.page)):
@@ -220,8 +220,8 @@ def _parser() -> _Parser:
         prog="handloop explore",
         description="Run an operator in virtual time, with faults at each of its writes, and judge each run.",
         epilog="Exit codes: 0 = no plan failed; 1 = a plan failed; 2 = the command line is wrong. "
-        "The command ends early after twenty plans have failed in different ways. Ctrl-C ends it with the "
-        "report so far.",
+        "The command ends early after twenty plans have failed in different ways. After Ctrl-C, it prints "
+        "the report so far.",
         allow_abbrev=False,
     )
     parser.add_argument("what", help="MODULE:NAME of a set_up function or a Workload")
@@ -230,17 +230,17 @@ def _parser() -> _Parser:
         metavar="FILE",
         action="append",
         default=[],
-        help="for a set_up: objects that users create and finally delete, and other programs' CRDs, which "
+        help="for a set_up function: the objects that users create, and delete at the end; CRDs in the files "
         "are installed first; can be repeated",
     )
     parser.add_argument(
         "--generate",
         metavar="KIND",
         default="",
-        help="also change the objects of this kind, one of the operator's own, at random (see --seed)",
+        help="also change objects of this kind, which the operator must define, at random (see --seed)",
     )
     parser.add_argument(
-        "--budget", metavar="TIME", type=_some_time, help="how long to play (1m; with --on: all plans)"
+        "--budget", metavar="TIME", type=_some_time, help="how long to play (1m; with --on, no limit)"
     )
     parser.add_argument(
         "--plans", metavar="N", type=_positive, default=_ENDLESS, help="how many plans to play (no limit)"
@@ -249,7 +249,7 @@ def _parser() -> _Parser:
         "--processes", metavar="N", type=_positive, help="how many plans to play at once (one per processor)"
     )
     parser.add_argument(
-        "--replicas", metavar="N", type=_positive, help="the operator's processes, one of which leads (1)"
+        "--replicas", metavar="N", type=_positive, help="how many processes the operator has; one leads (1)"
     )
     parser.add_argument(
         "--deadline",
@@ -267,13 +267,15 @@ def _parser() -> _Parser:
     parser.add_argument(
         "--on",
         metavar="KUBECONFIG",
-        help=f"play {SAMPLE} plans (or --plans) on a real server, with rival clients and processes that are "
+        help=f"play {SAMPLE} plans (or --plans) on a real server, where rival clients act and processes are "
         "killed",
     )
     parser.add_argument("--seed", type=int, default=1, help="the seed of all random choices (1)")
     parser.add_argument("--replay", metavar="PLAN", default="", help="play only this plan, such as 3:lost")
     parser.add_argument("--json", metavar="FILE", help="also write the report to this file as JSON")
-    parser.add_argument("--html", metavar="FILE", help="also write it to this file as HTML, with timelines")
+    parser.add_argument(
+        "--html", metavar="FILE", help="also write the report to this file as HTML, with timelines"
+    )
     parser.add_argument(
         "--page",
         metavar="FOLDER",
@@ -283,7 +285,7 @@ def _parser() -> _Parser:
 
 
 def _workload(given: argparse.Namespace) -> Workload:
-    """Return the workload that the command line describes. Raises: UsageError if the words are wrong."""
+    """Return the workload that the command line describes. Raises: UsageError if it is wrong."""
     what, files = given.what, given.apply
     found = _named(what)
     if isinstance(found, Workload):
@@ -311,14 +313,14 @@ def _generated(
     """
     Return steps that create objects, and change those of the --generate kind.
 
-    Raises: UsageError if the kind is unknown, or no object has it.
+    Raises: UsageError if the operator does not have this kind, or if no object is of this kind.
     """
     (setup,) = DrySetUp((set_up,), None).setups()
     kinds = {kind.resource.kind: kind for kind in setup.kinds}
     kind = kinds.get(given.generate)
     if kind is None:
         known = ", ".join(sorted(kinds)) or "none"
-        raise UsageError(f"--generate {given.generate}: the operator's own kinds are {known}")
+        raise UsageError(f"--generate {given.generate}: no such kind; the operator's own kinds are {known}")
     if not any(one["kind"] == given.generate for one in manifests):
         raise UsageError(f"--generate {given.generate}: {', '.join(given.apply)} contains no such object")
     steps: list[Step] = []
@@ -331,7 +333,7 @@ def _generated(
 def _named(what: str) -> Any:
     module, _, name = what.partition(":")
     if not module or not name:
-        raise UsageError(f"{what} does not have the form MODULE:NAME, as {module or 'greeter'}:set_up does")
+        raise UsageError(f"{what} does not have the form MODULE:NAME, such as {module or 'greeter'}:set_up")
     if module.endswith(".py"):
         raise UsageError(f"{what} names a file, not a module; write {_module_of(module)}:{name}")
     sys.path.insert(0, "")

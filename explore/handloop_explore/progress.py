@@ -14,14 +14,14 @@ EVERY_SECONDS: Final = 10.0
 _REDRAW_SECONDS: Final = 0.1
 _BAR: Final = 24
 _FEW: Final = 10
-"""If the rate is below this many plans per second, its tenths are shown."""
+"""A rate below this many plans per second is shown with one decimal place."""
 
 
 class Progress:
     """
     Shows an exploration's progress.
 
-    State: _next, when to write again.
+    State: _next, the time at which the next line is due.
     """
 
     def __init__(

@@ -106,7 +106,7 @@ class Record:
         return [act for act in acts if act.uid in kept]
 
     def made_by_operator(self) -> list[Object]:
-        """Return the existing objects that the operator has created, even if others have recreated them."""
+        """Return the existing objects that the operator created, or that replace such an object."""
         ours = {act.key for act in self._acts if act.who == OPERATOR and act.old is None}
         return [obj for obj in self._last.values() if key_of(obj) in ours]
 

@@ -25,7 +25,7 @@ class Failure:
 
     others: more plans that failed with the same verdicts; story: the run's events, as text for people;
     parting: a sentence on the first write that differs from the undisturbed run, or "" if none does; doubt:
-    why the undisturbed run may be the wrong one, or "".
+    a reason to suspect the undisturbed run instead, or "".
     """
 
     played: Played
@@ -42,15 +42,17 @@ class Failure:
 
     def weighed(self, reference: Played, undisturbed: Played) -> Self:
         """
-        Return the failure, with a doubt about the undisturbed run if a reference run ends like the failing
-        one.
+        Return the failure. If a reference run ends like the failing run, add a doubt about the undisturbed
+        run.
 
         Args: reference: a run in which the operator starts after the users' steps, or restarts at rest.
         """
         if self.doubt or not ends_as(reference, self.played, undisturbed):
             return self
         anew = "starts after the users" if reference.plan.starts_at is not None else "restarts at rest"
-        return replace(self, doubt=f"doubt the undisturbed run: if the operator {anew}, it ends as here")
+        return replace(
+            self, doubt=f"doubt the undisturbed run: if the operator {anew}, the end state is the same"
+        )
 
     @property
     def plan(self) -> Plan:
@@ -69,7 +71,7 @@ class Failure:
 
     @property
     def like_it(self) -> str:
-        """A sentence on the first plans that failed in the same way. The JSON report lists all of them."""
+        """A sentence that names the first plans with the same verdicts. The JSON report names all of them."""
         count, shown = len(self.others), ", ".join(map(str, self.others[:_MOST_OTHERS]))
         return f"and {count} more plan{'s' * (count > 1)} with the same verdicts: {shown}" + (
             ", ..." if count > _MOST_OTHERS else ""
@@ -79,8 +81,8 @@ class Failure:
         """
         Return the failure as text for people.
 
-        Args: command: a command that replays the failure if `option` and the plan are added. If it is empty,
-        it is not shown.
+        Args: command: a command that replays the failure when `option` and the plan are appended. An empty
+        command is not shown.
         """
         shown = [self.heading[:1].lower() + self.heading[1:], *(f"  ! {words}" for words in self.verdicts)]
         if self.others:
@@ -109,9 +111,9 @@ class Report:
     undisturbed: the run without a plan; plans, failed: how many plans were played, and how many failed;
     tried: how often each kind of strike was planned; seconds: the CPU time of `timed_plans` plans;
     wall_seconds: the wall time; is_interrupted: whether Ctrl-C ended the exploration; failures: one failure
-    of each sort; places: where plans can strike; struck: the strikes of all plans; code: the lines of the
-    operator's code; lines: the lines that runs reached; unseen: phrases for the things that the workload does
-    not show.
+    of each kind; places: where plans can strike; struck: the strikes of all plans; code: the lines of the
+    operator's code; lines: the lines that runs reached; unseen: phrases that name what the workload cannot
+    show.
     """
 
     undisturbed: Played
@@ -172,7 +174,7 @@ class Report:
 
     @property
     def covered(self) -> list[str]:
-        """Lines on how much was struck, which branches ran, and which things the workload cannot show."""
+        """Lines that tell which places were struck, which branches ran, and what the workload cannot show."""
         struck = {(one.where, one.number) for one in self.struck}
         parts = []
         for where, words in PLACES.items():

@@ -1,4 +1,4 @@
-"""Plays rivals, which are other clients that act just before an operator's write, and a few seconds later."""
+"""Plays rivals, which are other clients that act before an operator's write or on a cluster at rest."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class Rivals:
 
     def act(self, what: str, target: str, body: bytes | None) -> bool:
         """
-        Act as another client just before a write.
+        Act as another client just before a write, or at rest.
 
-        Args: what: the strike; target, body: the path of the write's object, as from target_of, and the body.
+        Args: what: the strike; target: the object's path, as target_of() returns it; body: the write's body.
         Returns: whether the rival changed anything.
         """
         found = self._cluster.find(target)
@@ -47,7 +47,7 @@ class Rivals:
             return False
 
     def _take_name(self, target: str, body: bytes | None) -> bool:
-        """Create an object almost like the desired one. An operator that adopts it must change it."""
+        """Create an object that resembles the desired one. To adopt it, the operator must change it."""
         wanted: dict[str, Any] = json.loads(body) if body else {}
         collection, _, name = target.rpartition("/")
         if UID.search(name):
@@ -179,7 +179,7 @@ def _leaves(value: Any, path: Path = ()) -> Iterator[Path]:
 
 
 def _set_leaves(obj: Object) -> Iterator[Path]:
-    """Return the paths of values that a client has set, judged by field names, without list keys."""
+    """Return the paths of fields that clients have set, except list keys. Fields are matched by name only."""
     entries = obj["metadata"].get("managedFields", ())
     text = json.dumps([one for one in entries if not one["manager"].startswith("kube-")])
     keys = set(re.findall(r'\\"(\w+)\\":', text))

@@ -1,4 +1,4 @@
-"""Describes runs as text: their writes, the cached versions behind these, and where two runs diverge."""
+"""Describes runs as text: their writes, how old the cache was at each write, and where two runs diverge."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def parting(undisturbed: Played, played: Played) -> str:
 
 
 def parts_at(undisturbed: Played, played: Played) -> tuple[int, int]:
-    """Return the number of the first write that differs, in each run, or 0 if the run has no such write."""
+    """Return each run's number for the first write that differs, or 0 if a run has no such write."""
     # Equal writes after that are ignored, because a controller can repeat a write.
     for (usual, good), (here, bad) in zip_longest(_deeds(undisturbed), _deeds(played), fillvalue=(0, "")):
         if good != bad:

@@ -1,4 +1,4 @@
-"""The transport through which an operator's process reaches the server, and at which a plan strikes."""
+"""The transport through which an operator's process reaches the server. It carries out the plan's strikes."""
 
 from __future__ import annotations
 
@@ -168,11 +168,11 @@ class StruckTransport(ForwardingTransport):
     def _arrive(self, write: Write, send: Callable[[], Response]) -> None:
         """Deliver to the server a write that the process sent before its end."""
         send()
-        words = f"the server receives what was in flight: {self._journal.writes[write.number - 1]}"
+        words = f"the server receives the request in flight: {self._journal.writes[write.number - 1]}"
         self._journal.tell(self._process.name, words, write.number)
 
     def _slow(self, what: str, send: Callable[[], Response]) -> Response:
-        """Return the server's answer late. A crash or pause happens just before the return."""
+        """Return the server's answer late. A crash or pause happens 2 s before the answer."""
         answer = answer_of(503) if what == "slow-503" else send()
         self._journal.threads.sleep(SLOW_SECONDS - _JUST_BEFORE_SECONDS)
         if what == "slow-crash":

@@ -18,7 +18,7 @@ from handloop_explore.process import Process
 from handloop_explore.virtual_threads import BlockedError, VirtualClock, VirtualThreads
 
 MOST_STEPS: Final = 3000
-"""The largest number of steps that are recorded of a run, so that the page opens quickly."""
+"""The largest number of steps that are recorded per run. A limit lets the page open quickly."""
 _LAST_STEPS: Final = 500
 """How many of the newest steps are stored, to determine the workers' state."""
 

@@ -15,7 +15,7 @@ class TimedQueues(WorkqueueMetricsProvider):
     """Reports each reconcile's duration to a journal, at its end and every half second while it runs."""
 
     def __init__(self, journal: Journal, works: Callable[[bool], object]) -> None:
-        """Args: works: called when the running thread begins a reconcile (True) or ends it (False)."""
+        """Args: works: called when the running thread starts a reconcile (True) or ends it (False)."""
         super().__init__(CollectorRegistry())
         self._journal = journal
         self._works = works
@@ -30,7 +30,7 @@ class TimedQueues(WorkqueueMetricsProvider):
 
 
 class _Begun:
-    """The histogram of waiting times in the queue. An observation means that a reconcile begins."""
+    """The histogram of waiting times in the queue. An observation means that a reconcile starts."""
 
     def __init__(self, works: Callable[[bool], object]) -> None:
         self._works = works

@@ -11,7 +11,7 @@ from handloop_explore.played import Played, Told
 from handloop_explore.story import line_of, parts_at, with_others
 
 MOST_LINES: Final = 60
-"""The largest number of lines that are shown of each run. An endless loop of writes would have thousands."""
+"""The largest number of lines that are shown per run. An endless loop of writes would have thousands."""
 _LINES_BEFORE: Final = 12
 _COLUMN: Final = 30.0
 _LANE: Final = 36.0
@@ -26,7 +26,7 @@ _ASIDE: Final = ("plan", "rival")
 
 class Window(NamedTuple):
     """
-    The lines of two runs' stories that a page shows, from the same beginning.
+    The lines of two runs' stories that a page shows. Both stories are shown from the same line on.
 
     begin: how many earlier lines are not shown, because they are equal; lengths: the lengths of the whole
     stories; parting: for each story, the index of the write at which it diverges, or the story's length.
@@ -59,7 +59,7 @@ def timeline(shown: Window, undisturbed: Played, failing: Played) -> str:
     """
     Return the drawing as HTML, with the lanes in a scrolling box beside their names.
 
-    The same time is at the same place in both runs. The numbers are the numbers of the story's lines.
+    Both runs share one time axis. Each mark shows the number of its line in the story.
     """
     runs = [
         _Run("undisturbed", shown.undisturbed, undisturbed, shown.parting[0] - shown.begin, shown.begin),
@@ -165,7 +165,7 @@ def _what(told: Told) -> str:
 
 
 def _placed(runs: Sequence[_Run]) -> tuple[list[list[float]], list[tuple[float, float]], float]:
-    """Return the position of each run's lines, the times to label with their positions, and the width."""
+    """Return the positions of each run's lines, the labelled times with their positions, and the width."""
     rows = [_by_time(run.story) for run in runs]
     x, before, written = 20.0, None, -math.inf
     places: list[list[float]] = [[] for _ in runs]

@@ -40,7 +40,11 @@ class Scheduler(Protocol):
 
 
 class VirtualLock:
-    """A virtual threading.Lock. One thread runs at a time, so a lock is only in use if its holder waits."""
+    """
+    A virtual threading.Lock.
+
+    Threads run one at a time, so a thread finds the lock held only if the holder waits.
+    """
 
     def __init__(self, threads: Scheduler) -> None:
         self._threads = threads
@@ -105,7 +109,7 @@ class VirtualRLock(VirtualLock):
         return taken
 
     def release(self) -> None:
-        """Undo one acquire(). The lock becomes free after as many calls as there were acquire() calls."""
+        """Undo one acquire(). The lock becomes free once every acquire() has been undone."""
         self._depth -= 1
         if not self._depth:
             super().release()

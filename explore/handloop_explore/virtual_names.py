@@ -22,9 +22,9 @@ from types import FunctionType
 from typing import Any, Final
 
 _UPTIME: Final = 1e6
-"""The first value of time.monotonic(), which is that of a machine with an uptime of eleven days."""
+"""The first value of time.monotonic(), as on a machine that has been up for eleven days."""
 _LONGEST_LOOK_SECONDS: Final = 1.0
-"""The longest pause between two checks in select(). Meanwhile, other virtual threads can run and wake it."""
+"""The longest pause between two checks in select(), in which other virtual threads can make a file ready."""
 
 _Place = tuple[Any, str]
 _OURS: Final = (
@@ -34,20 +34,23 @@ _OURS: Final = (
 """The modules that run a world. They use the real names."""
 _SCANNED: Final[set[str]] = set()
 _IMPORTED: Final[list[tuple[_Place, _Place]]] = []
-"""The modules searched so far, and for each import found, its place and the name that it imported."""
+"""
+The modules searched so far, and the imports found in them. An import is stored as its own place, and the
+place of the imported name.
+"""
 
 
 class VirtualNames:
     """
     The names that one world replaces.
 
-    State: _random, the state of the random module's generator in the world, or outside while the names are
-    replaced; _before, each name's real value. Threads: names are virtual only in the real thread that created
-    this object.
+    State: _random, the state of the random module's generator that is not in use: the real state while the
+    names are replaced, the world's at other times; _before, each name's real value. Threads: names are
+    virtual only in the real thread that created this object.
     """
 
     def __init__(self, world: Any, threads: Mapping[str, Callable[..., Any]], seed: int) -> None:
-        """Args: world: a VirtualThreads; threads: threading's names, replaced; seed: for all randomness."""
+        """Args: world: a VirtualThreads; threads: replaces threading's names; seed: for all randomness."""
         self._world = world
         self._is_here = False
         self._real = threading.get_ident()

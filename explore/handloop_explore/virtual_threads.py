@@ -3,7 +3,7 @@ Threads that run one at a time in virtual time, so that runs are repeatable and 
 
     with VirtualThreads(order) as threads:
         Thread(target=...).start()       # threading's names mean virtual ones here
-        threads.run_for(60)              # sixty seconds pass as soon as no thread can run before
+        threads.run_for(60)              # returns when sixty virtual seconds have passed
 
 Each thread is a greenlet. It runs until it waits for a lock, a condition, an event, a thread, or time. Then
 another thread runs. If all threads wait, virtual time advances to the end of the first wait. A run therefore
@@ -82,7 +82,7 @@ class VirtualThreads:
     and time and randomness are the world's own; see virtual_names.py.
 
     Fields: now, the virtual seconds since the beginning; epoch, the Unix time at the beginning; switches, how
-    often another thread began to run; order, a generator that chooses the next of the runnable threads, or
+    often a thread was given its turn; order, a generator that chooses the next of the runnable threads, or
     None for first come, first served; steps, a generator that chooses lock acquisitions at which a
     reconciling thread is delayed, or None for no delays.
     Threads: applies to the real thread that created it. Other real threads still create real locks and
@@ -152,7 +152,7 @@ class VirtualThreads:
         join, is_alive = real.join, real.is_alive
 
         def begin(thread: Any) -> None:
-            """Start a virtual thread that calls run() of an author's threading.Thread, or of a subclass."""
+            """Start an author's thread, a threading.Thread or an instance of a subclass, as a virtual one."""
             if "virtual" in vars(thread):
                 raise RuntimeError("threads can only be started once")
             thread.virtual = VirtualThread(self, target=partial(_survived, thread.run), name=thread.name)
@@ -428,9 +428,9 @@ class VirtualThread:
     """
     A virtual threading.Thread, with the methods that this project uses.
 
-    Fields: process, the operator's process that the thread belongs to, by default the starting thread's;
-    face, the object that threading.current_thread() returns in it; on_wait, a function that is called before
-    each wait.
+    Fields: process, the operator's process to which the thread belongs, by default that of the thread that
+    starts it; face, the object that threading.current_thread() returns in it; on_wait, a function that is
+    called before each wait.
     """
 
     def __init__(
@@ -482,7 +482,7 @@ class VirtualThread:
 
 
 def _survived(run: Callable[[], object]) -> None:
-    """Run an author's thread. If it raises an error, log the error, which ends only this thread."""
+    """Run an author's thread. If it raises an error, log the error and end only this thread."""
     try:
         run()
     except Exception:
@@ -499,7 +499,7 @@ class VirtualClock(RealClock):
         """
         Return the virtual seconds since the beginning. Each reading advances time by a microsecond.
 
-        Otherwise, a thread could wait forever if its wait is too short to change a float of this size.
+        Otherwise, a thread could forever repeat a wait that is too short to change a float of this size.
         """
         self._threads.now += _READING_SECONDS
         return self._threads.now

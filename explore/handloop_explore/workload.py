@@ -52,12 +52,13 @@ class Workload:
     seconds: the virtual time that the operator has after each step. settle_seconds: the virtual time that it
     has at settled() and at the end, where the cluster is compared with that of the undisturbed run.
     remembers: whether the end state can depend on earlier states of the spec, for example because each change
-    creates a Job. replicas: how many processes the operator has, of which one leads and holds a Lease.
-    shards: if given, each process instead works on the slots that it holds, and all processes but the first
-    join later. deadline_seconds: the longest time that a reconcile can run. ignore: fields to exclude from
-    comparisons, such as `secrets:data.password`, or all objects of a kind, such as `jobs`; values that depend
-    on chance or time are always excluded. definitions: other programs' CRDs, which are installed at the
-    beginning. outside: fakes of systems outside the cluster, whose state outlives the operator's processes.
+    creates a Job. replicas: how many processes the operator has; if several, only the holder of a Lease
+    works. shards: if given, each process works on the slots that it holds instead, and all processes but the
+    first join later. deadline_seconds: the longest time that a reconcile can run. ignore: fields to exclude
+    from comparisons, such as `secrets:data.password`, or all objects of a kind, such as `jobs`; values that
+    depend on chance or time are always excluded. definitions: other programs' CRDs, which are installed at
+    the beginning. outside: fakes of systems outside the cluster, whose state outlives the operator's
+    processes.
     """
 
     set_up: Callable[[Any], object]
@@ -107,7 +108,7 @@ def invariant(words: str, holds: Holds, /) -> Invariant: ...
 
 def invariant(words: str | Holds, holds: Holds | None = None, /) -> Invariant:
     """
-    Return an invariant, which must hold at the end of every run. By default, words_of() describes it.
+    Return an invariant, which must hold at the end of every run. words_of() describes it by default.
 
         invariant("a Foo is there", lambda cluster: cluster.find(FOO))
 
@@ -172,9 +173,9 @@ def deleted(manifest: Manifest, *, propagation: str = "Background", refused: boo
 
 def settled(expect: Holds | Invariant | None = None) -> Step:
     """
-    Return a step that gives the operator settle_seconds, and compares the cluster with the undisturbed run's.
+    Return a step that waits settle_seconds, and then compares the cluster with that of the undisturbed run.
 
-    Args: expect: an invariant that must then hold.
+    Args: expect: an invariant that must hold at that time.
     """
     found = () if expect is None else (expect if isinstance(expect, Invariant) else invariant(expect),)
     return Step("wait", None, found)

@@ -18,12 +18,12 @@ from handloop_explore.rivals import FINALIZER
 from handloop_explore.rivals import RIVAL as RIVALS_LABEL
 
 SPARE: Final = 3
-"""The number of creates beyond those of the undisturbed run that each strike excuses."""
+"""For each strike, a run may have this many creates or idle writes more than the undisturbed run."""
 _TOGETHER_SECONDS: Final = 1.0
 _EXCUSED_SECONDS: Final = 60.0
 _LONGEST_SECONDS: Final = 180.0
 _EXPLAINED_SECONDS: Final = {**dict.fromkeys((*CRASHES, "crash"), -1.0), "rival-takes-name": math.inf}
-"""How long after a strike it explains errors, if this differs from _LONGEST_SECONDS."""
+"""How long each of these strikes explains errors. All others explain errors for _LONGEST_SECONDS."""
 _DETAILS: Final = re.compile(r"\S*\d\S*")
 _MADE: Final = "made by others"
 _DELETED: Final = "deleted by others"
@@ -37,7 +37,7 @@ def makes_none_twice(undisturbed: Played, played: Played) -> Iterator[str]:
     An owner does not have more objects of a kind at once than in the undisturbed run.
 
     For each write that was in flight when its process ended or stopped, one more object is excused, because
-    the next process can only observe it later.
+    the next process cannot see that write at first.
     """
     unknown = _under_way(played)
     usual = _most_at_once(undisturbed)
@@ -49,7 +49,7 @@ def makes_none_twice(undisturbed: Played, played: Played) -> Iterator[str]:
 
 def writes_no_foreign_object(_: Played, played: Played) -> Iterator[str]:
     """
-    The operator does not write objects that another owner controls, unless its own object controls the owner.
+    The operator does not write an object if only foreign objects control it, directly or indirectly.
 
     A process is excused if its cache does not show the new controller yet.
     """
@@ -170,14 +170,14 @@ def generates_once(undisturbed: Played, played: Played) -> Iterator[str]:
 
 
 def writes_what_changes_something(undisturbed: Played, played: Played) -> Iterator[str]:
-    """Compared with the undisturbed run, at most a few more writes per strike change nothing."""
+    """Each strike causes at most a few additional writes that change nothing."""
     usual, now = _idle(undisturbed), _idle(played)
     if now > usual + SPARE * len(played.plan.strikes):
         yield f"{now} writes change nothing, undisturbed {usual}"
 
 
 def logs_no_traceback(undisturbed: Played, played: Played) -> Iterator[str]:
-    """The operator logs a traceback, such as of a TypeError, only if the undisturbed run also logs it."""
+    """The operator logs a traceback, as for a TypeError, only if the undisturbed run also logs it."""
     for words in played.bugs:
         if played is undisturbed or words not in undisturbed.bugs:
             yield f"a traceback in the log: {words}"
@@ -185,8 +185,8 @@ def logs_no_traceback(undisturbed: Played, played: Played) -> Iterator[str]:
 
 def logs_no_error_unexplained(undisturbed: Played, played: Played) -> Iterator[str]:
     """
-    A strike explains each error in the log, unless the undisturbed run also logs the error, apart from
-    details.
+    Each error in the log is explained by a strike, or is also in the undisturbed run's log. Two errors count
+    as equal if only words with digits differ.
 
     A refusal, a rival or a stale view explains errors for three minutes, and a rival that has taken a name
     explains them forever. A crash explains none, because the next process should accept the objects that the
@@ -206,7 +206,7 @@ def _without_details(words: str) -> str:
 
 
 def _most_at_once(played: Played) -> Counter[tuple[str, str]]:
-    """Return how many of the operator's objects of a kind each owner had at the same time, at most."""
+    """Return, for each owner and kind, the largest number of the operator's objects at the same time."""
     keys = {act.uid: plain_name(act.key) for act in played.acts}
     ours: set[str] = set()
     alive: defaultdict[tuple[str, str], set[str]] = defaultdict(set)

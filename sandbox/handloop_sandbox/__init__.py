@@ -21,7 +21,7 @@ These are the subpackages. Each one imports only those above it:
 The modules in this folder combine the subpackages. A request passes through these functions:
 
     http          HTTPServer._answer   reads the host, path and body of the request from a socket
-    engine        Engine.handle        handles one request at a time: its sender (authenticator) and faults
+    engine        Engine.handle        finds the request's sender (authenticator), and applies faults
     api           handle               finds the route, authorizes, and calls the function for the verb
     verbs         create, update, ...  decode, default and validate; collect the changes in a Transaction
     storage       Store.commit         adds the changes to the state and to the histories

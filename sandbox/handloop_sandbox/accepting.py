@@ -74,6 +74,6 @@ class _Exhaustion:
 
 
 def _is_ours(record: logging.LogRecord) -> bool:
-    """Return whether a log record is about the server itself, not about a client's invalid input or exit."""
+    """Return whether a log record is about the server, not about a client's bad input or disconnection."""
     error = record.exc_info[1] if record.exc_info else None
     return not isinstance(error, (HttpProcessingError, web.RequestPayloadError, ConnectionError))

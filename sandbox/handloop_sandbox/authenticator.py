@@ -2,8 +2,9 @@
 Authenticates the sender of a request as a known user, a service account, or the anonymous user.
 
 Wrong tokens are refused. Because kubectl sends bearer tokens only over TLS, a token can also be part of the
-server's URL, `http://127.0.0.1:PORT/TOKEN`, which nearly every client accepts. A bearer token in the header
-takes precedence; for example, a service account's token in a copy of the sandbox's kubeconfig.
+server's URL, `http://127.0.0.1:PORT/TOKEN`, which nearly every client accepts. If the header also contains
+a bearer token, the header takes precedence, for example if a service account's token is added to a copy of
+the sandbox's kubeconfig.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ class Authenticator:
     """
     Recognises users by their bearer tokens, and service accounts by the tokens that it has signed.
 
-    Threads: any.
+    Threads: any thread can call the methods.
     """
 
     def __init__(self, users: Mapping[str, User] | None, *, everybody: User, tokens_in_paths: bool) -> None:
@@ -52,7 +53,7 @@ class Authenticator:
 
 
 def _known(user: User) -> User:
-    """Return the user, also as a member of the group of all authenticated users."""
+    """Return the user, with the group of all authenticated users added."""
     return user if AUTHENTICATED in user.groups else user._replace(groups=(*user.groups, AUTHENTICATED))
 
 

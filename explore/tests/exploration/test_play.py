@@ -141,7 +141,7 @@ def told(workload: Workload, line: str) -> list[str]:
 def test_what_is_done_at_rest_is_made_up_for(line: str) -> None:
     """The operator starts late, anew, or after the users; or its child is deleted, or changed."""
     words = told(foo_workload(), line)
-    struck = "the plan strikes child 1, Deployment default/a, while all is at rest: "
+    struck = "the plan strikes child 1, Deployment default/a, while the cluster is at rest: "
     expected = "another process starts" if line == "q1:crash" else "the operator starts"
     assert (struck + line.partition(":")[2] if line.startswith("c") else expected) in words
     if line == "1:crash-down":
@@ -158,7 +158,7 @@ def test_a_process_that_ends_late_is_down_at_rest() -> None:
 def test_a_write_that_is_under_way_comes_when_the_next_process_writes() -> None:
     """It is told then; a name that is fixed is taken."""
     words = told(foo_workload(applied(FOO), settled()), "1:crash-sent")
-    late = "the server receives what was in flight: write 1: creates Deployment default/a -> 201"
+    late = "the server receives the request in flight: write 1: creates Deployment default/a -> 201"
     assert words.index("another process starts") < words.index(late)
     assert any(one.startswith("write 2: tries to create deployments") for one in words)
 
@@ -176,9 +176,9 @@ def test_a_reconcile_may_end_where_it_waits() -> None:
     workload = Workload(set_up, [applied(FOO)], settle_seconds=180)
     assert play(workload, Plan()).waits == 2
     words = told(workload, "p2:crash")
-    assert "the plan strikes wait 2 of a reconcile: crash" in words
+    assert "the plan strikes wait 2, in a reconcile: crash" in words
     assert "another process starts" in words
-    assert "the plan strikes wait 1 of a reconcile: pause" in told(workload, "p1:pause")
+    assert "the plan strikes wait 1, in a reconcile: pause" in told(workload, "p1:pause")
 
 
 def test_what_is_expected_holds_where_it_is_asked_for() -> None:

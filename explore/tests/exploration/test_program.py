@@ -188,7 +188,7 @@ def test_nothing_found_is_a_success() -> None:
 @pytest.mark.parametrize(
     ("words", "error"),
     [
-        (["careless"], "careless does not have the form MODULE:NAME, as careless:set_up does"),
+        (["careless"], "careless does not have the form MODULE:NAME, such as careless:set_up"),
         (["./careless.py:set_up"], "names a file, not a module; write careless:set_up"),
         (["broken:set_up"], "broken cannot be imported: SyntaxError"),
         (["careless:nothing"], "careless:nothing does not exist"),

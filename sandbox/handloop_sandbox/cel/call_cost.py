@@ -101,7 +101,7 @@ def _once(_call: Call) -> Estimate:
 
 
 def _read(call: Call, factor: float = _CHARACTER) -> Estimate:
-    """Return the cost of reading a string once. The result has the string's size."""
+    """Return the cost of reading a string once. The result is estimated to be as long as the string."""
     return Estimate(scaled(call.subject, factor)[1], call.subject)
 
 
