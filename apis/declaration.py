@@ -4,9 +4,9 @@ Declares types. A kind's names are written once, as class keywords, and everythi
     class Greeting(Kind, group="example.org", version="v1"):     tag, apiVersion, URL, CRD names
         spec: GreetingSpec
 
-Two metaclasses derived from msgspec's do this when the class is created, so a contradiction fails at import,
-and decoding costs nothing extra. Constructors check the types of their arguments only under pytest and with
-`python -X dev`.
+Two metaclasses, derived from msgspec's, check and derive the names when the class is created. Contradictory
+names therefore raise an error at import, and decoding costs nothing extra. Constructors check the types of
+their arguments only under pytest and with `python -X dev`.
 Decision: A kind is declared once, in class keywords.
 """
 
@@ -49,8 +49,8 @@ def wire_name(name: str) -> str:
     """
     Return a field's name on the wire: `pod_cidrs` becomes `podCIDRs`, as the API conventions require.
 
-    All 896 fields of Kubernetes 1.36's built-in kinds follow this rule, except `scaleIO` and the `Port` of a
-    status.
+    All 896 fields of Kubernetes 1.36's built-in kinds follow this rule, except `scaleIO` and the `Port` in a
+    Node's status.
     """
     head, *tail = name.split("_")
     return head + "".join(_ACRONYMS.get(word) or word[:1].upper() + word[1:] for word in tail)
@@ -61,8 +61,8 @@ class StructType(msgspec.StructMeta):
     Creates frozen types with keyword-only fields that are camelCase on the wire.
 
     A default with content, such as a number, a boolean or a string, is sent even if the field was not set,
-    because the server has no other way to know it. None, "", () and empty maps are left out. The class
-    keyword `omit_defaults=True` leaves all defaults out, and `omit_defaults=False` leaves none out.
+    because the server could not know it otherwise. None, "", () and empty maps are left out. The class
+    keyword `omit_defaults=True` leaves out all defaults, and `omit_defaults=False` sends all of them.
     """
 
     def __new__(
@@ -129,8 +129,8 @@ class KindType(StructType):
         plural, and singular to the kind in lower case. partial says that objects have fields that the type
         does not declare, so that an update would erase them; it defaults to True for Kubernetes' own groups
         and to False for others. abstract creates a base class for several kinds, which has no names of its
-        own. wire is the apiVersion and kind in the objects, if they differ from the kind's names. previous is
-        the kind's previous version, which remains in the definition.
+        own. wire gives the apiVersion and kind in the objects, if they differ from those of the URL. previous
+        is the class of the kind's previous version, which the CRD still contains.
         Raises: TypeError for names that are missing, are given twice, or would be refused by a server.
         """
         if any(isinstance(base, KindType) for base in bases):
@@ -211,7 +211,7 @@ def no_field(fields: Mapping[str, msgspec.structs.FieldInfo], name: str) -> str:
 
 def shown(obj: msgspec.Struct, masked: Mapping[str, Any] = MappingProxyType({})) -> str:
     """
-    Format a struct for people: the fields that were set, with the wire name if it is not plain camelCase.
+    Format the fields of a struct that were set. A wire name is added if it is not plain camelCase.
 
     Args: masked maps field names to the values that are shown instead of the real ones.
     """
@@ -233,7 +233,7 @@ def _camel(name: str) -> str:
 def _refuse_change(obj: msgspec.Struct, name: str, _value: object = None) -> None:
     raise AttributeError(
         f'{type(obj).__name__} is immutable: evolve(obj, "{name}", value) returns a copy with a new {name};  '
-        "a path reaches nested objects"
+        "a path can name nested fields"
     )
 
 
@@ -413,7 +413,7 @@ def _refuse_dicts(path: str, value: Any, same: Any) -> None:
 
 def _as_it_is(kind: Any, value: Any) -> Any:
     """
-    Return the value unchanged, as a conversion hook that only checks. The values of a map are checked, too.
+    Check a value without converting it, as a hook for msgspec.convert. A map's values are checked, too.
 
     Raises: TypeError if value is not of that type.
     """

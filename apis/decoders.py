@@ -1,10 +1,10 @@
 """
-Creates msgspec decoders, on only one thread at a time.
+Creates msgspec decoders under a lock, so that only one thread at a time creates one.
 
 On the first use of a struct type, msgspec creates a table of its fields and stores the table in the type
-while it is still incomplete. A second thread that uses the type then reads memory that does not exist yet,
-which is a segmentation fault. For this reason, types are passed to msgspec only here, under a lock. Reading a
-complete table is safe.
+before the table is complete. If a second thread uses the type at this point, it reads invalid memory, and the
+process crashes. For this reason, types are passed to msgspec only here, under a lock. Reading a complete
+table is safe.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """
-Makes one nested change to an immutable object in one call.
+Copies an immutable object with one value changed, at any depth.
 
     evolve(deployment, "spec.template.spec.containers[0].image", "nginx:2")
     evolve(greeting, 'metadata.labels["app.kubernetes.io/name"]', "greeter")
@@ -42,7 +42,7 @@ def _steps(path: str) -> list[re.Match[str]]:
         step = _STEP.match(path, at)
         if step is None or (step["field"] and (at > 0) != path[at:].startswith(".")):
             raise ValueError(
-                f"{path!r} is no valid path from {path[at:]!r} on: write one like spec.containers[0].image"
+                f"the path {path!r} is invalid at {path[at:]!r}: write one like spec.containers[0].image"
             )
         steps.append(step)
         at = step.end()

@@ -1,8 +1,8 @@
 """
-Regular expressions that mean the same in Python, which decodes, and in Go, which validates.
+Regular expressions that mean the same to the decoder, in Python, and to the server, in Go.
 
-Only syntax that has the same meaning in both is accepted. For example, `$` is not, because in Python it also
-matches before a final newline.
+Only syntax that has the same meaning in both is accepted. For example, `$` is refused, because in Python it
+also matches before a final newline.
 Follows: Go's regexp/syntax, with Perl flags as in regexp.MustCompile.
 """
 
@@ -36,7 +36,7 @@ _WAYS_OUT: Final = {
     r"\S": r"it matches other characters in Go: write a set, such as [^ \t]",
     **dict.fromkeys(
         (*_LETTERS, *_EDGES),
-        "it matches more than ASCII in Python: begin the pattern with (?a), or write a set such as [0-9]",
+        "it matches more than ASCII in Python: start the pattern with (?a), or write a set such as [0-9]",
     ),
 }
 
@@ -45,7 +45,7 @@ def go_pattern(pattern: str) -> str:
     r"""
     Return the same pattern for Go: `\Z` becomes `$`, and a leading `(?a)` is left out.
 
-    Raises: ValueError that names the part that differs in meaning, and how to fix it.
+    Raises: ValueError that names the part that differs in meaning, and says how to fix it.
     """
     rest = pattern.removeprefix(_ASCII)
     is_ascii = rest != pattern
@@ -85,4 +85,4 @@ def _check_escape(text: str, same: tuple[str, ...]) -> None:
 
 def _unlike(text: str) -> ValueError:
     why = _WAYS_OUT.get(text, "leave it out")
-    return ValueError(f"{text} has another meaning in the server's Go patterns than in Python's: {why}")
+    return ValueError(f"{text} does not mean the same in the server's Go patterns as in Python: {why}")

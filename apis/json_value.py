@@ -22,7 +22,7 @@ class JSON:
 
     def __init__(self, value: Any = None) -> None:
         """
-        Encode a value. It can be anything that msgspec encodes, and is not stored itself.
+        Encode a value of any type that msgspec encodes. Only the encoded text is stored.
 
         Raises: TypeError for a value that msgspec cannot encode.
         """

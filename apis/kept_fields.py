@@ -1,11 +1,12 @@
 """
-Keeps fields that another version lacks, in an annotation.
+Preserves, in an annotation, the fields that another version of a kind lacks.
 
-A class lists these fields by their wire names: `kept_fields: ClassVar = ("spec.hosts",)`. A conversion stores
-a value that the conversion functions could not restore in the annotation `GROUP/kept-VERSION`. The conversion
-back restores the value, unless the functions now produce something else. In that case, a client has used the
-other version to change the field from which the functions compute the value, and the client's change wins. A
-client can also write the annotation; a value that does not fit is ignored.
+A class lists these fields by their wire names: `kept_fields: ClassVar = ("spec.hosts",)`. If the
+conversion functions could not restore a field's value, the conversion stores the value in the annotation
+`GROUP/kept-VERSION`. The conversion back restores the value, unless the functions now produce something else.
+In that case, a client has used the other version to change the field from which the functions compute the
+value, and the client's change wins. A client can also write the annotation; a value that does not fit is
+ignored.
 Follows: cluster-api util/conversion (MarshalData), differs: a change made in the meantime wins.
 """
 
@@ -50,7 +51,7 @@ def put_away(kind: type[Kind], obj: Document, returned: Document) -> str:
 
 
 def kept_values(kind: type[Kind], text: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the paths in an annotation's text, each with its entry."""
+    """Yield each path in an annotation's text, with the entry that is stored for it."""
     try:
         kept = json.loads(text)
     except (ValueError, RecursionError):
@@ -62,7 +63,7 @@ def kept_values(kind: type[Kind], text: str) -> Iterator[tuple[str, dict[str, An
 
 
 def brought_back(obj: Document, path: str, entry: dict[str, Any]) -> Document | None:
-    """Restore a path's kept value in the object; None if the functions now produce another value."""
+    """Return obj with a path's kept value restored, or None if the functions now produce another value."""
     if entry.get(_MADE) != _digest(_at(obj, path)):
         return None
     return _with(obj, path.split("."), entry.get(_IS, _ABSENT))

@@ -20,8 +20,8 @@ class SelectingStruct(APIStruct):
     """
     The base of meta/v1 LabelSelector: match_labels and match_expressions, all of which must hold.
 
-    If both are empty, every object is selected. If a missing selector should select nothing in some kind, the
-    kind's author has to check for that first.
+    If both are empty, every object is selected. For a kind in which a missing selector should select nothing,
+    the kind's author has to check whether it is missing.
     Follows: apimachinery pkg/apis/meta/v1/helpers.go (LabelSelectorAsSelector).
     """
 

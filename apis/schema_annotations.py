@@ -2,7 +2,7 @@
 Annotations with information for the API server that a Python type cannot express.
 
 For example, `Annotated[tuple[str, ...], LIST_SET]`. A field can have several annotations. Only the server
-checks them; the decoder ignores all except a default. crd_schema.py puts them into the schema; docs/types.md
+checks them; the decoder uses only default values. crd_schema.py puts them into the schema; docs/types.md
 has the table.
 Follows: apiextensions.k8s.io/v1 JSONSchemaProps and ValidationRule; kube-openapi pkg/validation/strfmt.
 """
@@ -16,11 +16,11 @@ from typing import Annotated, Any, Final, Literal
 import msgspec
 
 MARK_OF_ANY_FIELDS: Final = "x-handloop-any-fields"
-"""A key for a Meta's extra_json_schema. The CRD then omits the struct's fields, and the key itself."""
+"""In a Meta's extra_json_schema, marks a struct whose fields are left out of the CRD, like the mark."""
 
 MARK_OF_DEFAULT: Final = "x-handloop-server-default"
 """
-A key for a Meta's extra_json_schema. The CRD then contains any default, even an empty one, but not the key.
+In a Meta's extra_json_schema, marks a field whose default is in the CRD, even if empty. The mark is not.
 """
 
 VALIDATIONS: Final = "x-kubernetes-validations"
@@ -47,15 +47,16 @@ class Rule:
     """
 
     expression: str
-    """`self` is the value that has the rule; `oldSelf` is the value before an update."""
+    """`self` is the value to which the rule applies; `oldSelf` is the value before an update."""
 
     message: str = ""
     """
-    The message for the user who writes the object. With message_expression, it is used only if that fails.
+    The message for the user who writes the object. It is used only if there is no message_expression, or if
+    the expression fails.
     """
 
     message_expression: str = ""
-    """A CEL expression for the message: `self.limit > 9 ? 'too many' : 'at most ten'`. It must be cheap."""
+    """A CEL expression of limited cost for the message: `self.limit > 9 ? 'too many' : 'at most ten'`."""
 
     reason: Reason | None = None
     """The machine-readable reason of the refusal. The default is FieldValueInvalid."""
@@ -72,7 +73,7 @@ class Rule:
         if self.reason is not None and self.reason not in _REASONS:
             raise TypeError(f"reason={self.reason!r} is none of {', '.join(_REASONS)}")
         if self.field_path and not self.field_path.startswith((".", "[")):
-            raise TypeError(f'field_path={self.field_path!r} begins with a dot: ".{self.field_path}"')
+            raise TypeError(f'field_path={self.field_path!r} must start with a dot: ".{self.field_path}"')
 
     def schema(self) -> dict[str, Any]:
         """Return the rule in the form that the server uses."""
@@ -92,7 +93,7 @@ def _says(**schema: Any) -> msgspec.Meta:
 
 
 LIST_SET: Final = _says(x_kubernetes_list_type="set")
-"""The annotation for a list of numbers or strings without duplicates, which applies merge item by item."""
+"""The annotation for a list of numbers or strings without duplicates. An apply merges it item by item."""
 
 LIST_ATOMIC: Final = _says(x_kubernetes_list_type="atomic")
 """
@@ -122,7 +123,7 @@ NO_FORMAT: Final = _says(format="")
 
 
 def list_map(*keys: str) -> msgspec.Meta:
-    """Return the annotation for a list whose entries are identified by these fields, also in applies."""
+    """Return the annotation for a list whose entries an apply identifies by these fields."""
     schema = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": list(keys)}
     return msgspec.Meta(extra_json_schema=schema)
 

@@ -100,7 +100,7 @@ class Unstructured(Kind, abstract=True):
         return f"<{type(self).__name__} {self.metadata.namespace}/{self.metadata.name}>"
 
     def __rich_repr__(self) -> list[tuple[str, Any]]:
-        """Leave out the object's JSON, which may contain a Secret's values."""
+        """Return what tracebacks show, without the object's JSON, which may contain a Secret's values."""
         return [("namespace", self.metadata.namespace), ("name", self.metadata.name)]
 
 

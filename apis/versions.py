@@ -41,7 +41,7 @@ def same_fields(obj: msgspec.Struct, of: type[S], /, **changes: Any) -> S:
     """
     Return a struct of another type with the fields that both types have, matched by their wire names.
 
-    Args: changes holds fields with other values.
+    Args: changes gives the new struct's other values by field.
     Raises: msgspec.ValidationError for a value that does not fit its field in the other type; TypeError for a
     required field that is missing.
     """

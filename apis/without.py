@@ -16,7 +16,7 @@ K = TypeVar("K", bound=Kind)
 
 class Abridged(NamedTuple, Generic[K]):
     """
-    The types to decode a kind's objects to: brief, a subtype like those from `without`, or the whole kind.
+    The types to decode a kind's objects to: brief, a subtype such as one from `without`, and the whole kind.
 
     needs_whole receives an object of the type brief, and returns whether to decode the whole object. It must
     be pure.
@@ -31,15 +31,17 @@ def without(kind: type[S], *paths: str) -> type[S]:
     """
     Return a subtype of the same name that does not decode the fields at some paths, such as "spec.template".
 
-    These fields have their defaults. Like any partial view, an object of the subtype cannot be used for an
-    update.
+    In the objects, these fields have their default values. Like any partial view, an object of the subtype
+    cannot be used for an update.
     Raises: TypeError for a path that does not exist, and for a field without a default.
     """
     known, left_out = fields_of(kind), dict[str, list[str]]()
     for path in paths:
         name, _, rest = path.partition(".")
         if name not in known or known[name].required:
-            raise TypeError(f"{kind.__name__} {no_field(known, name)}, or the field has no default")
+            raise TypeError(
+                f"only a field with a default can be left out: {kind.__name__} {no_field(known, name)}"
+            )
         left_out.setdefault(name, []).append(rest)
     body: dict[str, Any] = {"__doc__": kind.__doc__, "__module__": kind.__module__, "__annotations__": {}}
     if hasattr(kind, "partial"):

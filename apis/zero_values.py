@@ -1,9 +1,9 @@
 """
 Go's values for missing fields: "", 0, false, an empty list or object.
 
-A server also converts objects that lack required fields. It does so during an apply, which removes fields
-that the applier no longer sends, and checks the remaining fields in every version in which a manager owns
-some (structured-merge-diff, merge/update.go).
+A server also converts objects that lack required fields. During an apply, it removes the fields that
+the applier no longer sends. It then checks the remaining fields in every version in which a manager owns some
+(structured-merge-diff, merge/update.go).
 """
 
 from __future__ import annotations

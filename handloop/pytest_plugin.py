@@ -46,13 +46,11 @@ def _from_one(text: str) -> int:
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Declare the options of the fixture `explore`."""
     group = parser.getgroup("handloop")
+    group.addoption("--explore-plans", type=_from_one, metavar="N", help="how many plans an exploration runs")
     group.addoption(
-        "--explore-plans", type=_from_one, metavar="N", help="how many plans an exploration plays"
+        "--explore-seed", type=int, metavar="N", help="the random seed for choosing an exploration's plans"
     )
-    group.addoption(
-        "--explore-seed", type=int, metavar="N", help="the seed of the plans that an exploration samples"
-    )
-    group.addoption("--explore-replay", metavar="PLAN", help="play only this plan, such as 3:lost")
+    group.addoption("--explore-replay", metavar="PLAN", help="run only this plan, such as 3:lost")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -62,7 +60,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @contextmanager
 def _installed(name: str) -> Iterator[None]:
-    """Name the missing extra if a fixture's library is missing. Args: name is the fixture and the extra."""
+    """If a fixture's library is missing, fail the test. Args: name is the fixture's and the extra's name."""
     try:
         yield
     except ModuleNotFoundError as error:
@@ -85,7 +83,7 @@ def _running(request: pytest.FixtureRequest, folders: pytest.TempPathFactory) ->
 
 @pytest.fixture
 def sandbox(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """A running handloop.testing.running_sandbox.RunningSandbox, which ends with the test."""
+    """A running handloop.testing.running_sandbox.RunningSandbox, which is stopped after the test."""
     yield from _running(request, tmp_path_factory)
 
 
@@ -121,7 +119,7 @@ def explore(request: pytest.FixtureRequest) -> Callable[..., Any]:
     """
     Create an Exploration: `explore(workload, plans=300).check()`, as handloop.testing.explore.explore does.
 
-    The command line's options take precedence over the call's. A failure prints the line that replays it.
+    The command line's options take precedence over the call's. A failure prints the command to replay it.
     """
     with _installed("explore"):
         from handloop_explore.exploration import explore_in_test  # noqa: PLC0415 - only if it is needed

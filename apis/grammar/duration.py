@@ -22,7 +22,7 @@ _UNITS: Final = {
 _PART: Final = re.compile(r"([0-9]*+)(?:\.([0-9]*+))?+([^0-9.]*+)")  # without backtracking: linear time
 _LARGEST: Final = 2**63
 _DIGITS: Final = 18
-"""The number of decimals that are evaluated."""
+"""The number of decimal places that are evaluated. Further ones are ignored."""
 
 
 class DurationError(ValueError):
@@ -31,7 +31,7 @@ class DurationError(ValueError):
 
 def parse_duration(text: str) -> int:
     """
-    Return the nanoseconds of a Go duration, in 64 bits. "0" needs no unit.
+    Return a Go duration in nanoseconds, which fit into 64 bits. "0" needs no unit.
 
     Raises: DurationError for a string that is not a duration.
     """

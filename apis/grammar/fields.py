@@ -70,7 +70,7 @@ class FieldTerm(NamedTuple):
 
 def parse_fields(text: str) -> tuple[FieldTerm, ...]:
     """
-    Return the terms of a selector, all of which must hold. () selects everything.
+    Return the terms of a selector, all of which must hold. An empty tuple selects everything.
 
     Raises: SelectorError if the text is not a field selector.
     """

@@ -155,9 +155,10 @@ def nothing() -> Selector:
 
 def parse_selector(text: str) -> Selector:
     """
-    Read a selector as in queries: `a=b,c!=d,e in (f,g),h notin (i),j,!k,l>1,m<2`, all of which must hold.
+    Parse a selector as written in queries: `a=b,c!=d,e in (f,g),h notin (i),j,!k,l>1,m<2`.
 
-    The empty text selects everything. The requirements of the result are sorted by key.
+    All requirements must hold. The empty text selects everything. The result's requirements are sorted by
+    key.
 
     Raises: SelectorError for a string that is not a label selector.
     """
@@ -186,7 +187,7 @@ def _integer(text: str) -> int | None:
 
 
 class _Parser:
-    """A recursive-descent parser. "" is the token at the end. `in` and `notin` are also valid names."""
+    """A recursive-descent parser. The token "" marks the end. `in` and `notin` can also be keys or values."""
 
     def __init__(self, text: str) -> None:
         self._tokens: list[str] = [*_TOKEN.findall(text), ""]
@@ -269,5 +270,5 @@ class _Parser:
 
 
 def _after(value: str) -> str:
-    """Return the tokens that the server expects in a set after this value, in its wording."""
+    """Return the tokens that the server's error lists as expected after this value of a set."""
     return "',' or ')'" if value else "',', or identifier"

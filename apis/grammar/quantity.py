@@ -16,7 +16,7 @@ from typing import Annotated, Final, NamedTuple
 from msgspec import Meta
 
 PATTERN: Final = r"^\+?([0-9]+(\.[0-9]*)?|\.[0-9]+)([numkMGTPE]|[KMGTPE]i|[eE][+-]?[0-9]{1,2})?\Z"
-"""The schema pattern for an amount, which cannot be negative."""
+"""The schema pattern for an amount: a quantity that is not negative."""
 
 Amount = Annotated[str, Meta(max_length=64, pattern=PATTERN)]
 """The type of a field that holds an amount, such as 100m or 1.5Gi."""
@@ -55,7 +55,7 @@ class Quantity(NamedTuple):
 
 def parse_quantity(text: str) -> Fraction:
     """
-    Return the amount, rounded away from zero to a billionth. With a binary suffix, it is at most 2**63 - 1.
+    Return the amount, rounded away from zero to nine decimals. With a binary suffix, it is at most 2**63 - 1.
 
     Raises: QuantityError if the text is not a quantity, is longer than 1000 characters, or has an exponent
     beyond 1000.
@@ -96,9 +96,9 @@ def _scale(suffix: str) -> Fraction:
 
 def same_quantity(one: str, other: str) -> bool:
     """
-    Return whether two texts mean the same resource amount in the form that the server stores.
+    Return whether the server stores the same resource amount for both texts.
 
-    "" is not an amount. A string that is not a quantity equals only itself.
+    A string that is not a quantity, such as "", equals only itself.
     """
     if one == other:
         return True
@@ -112,7 +112,7 @@ def _kept(text: str) -> Fraction:
     """
     Return the amount as the server stores it in a list of resources, rounded up to a thousandth.
 
-    The server has no suffix for a multiple of 10^21 and drops its zeros, so that 1000E becomes 1.
+    The server drops the zeros of a multiple of 10^21, for which it has no suffix: 1000E becomes 1.
     """
     amount = _rounded_up(parse_quantity(text), _MILLI)
     has_exponent = re.search(r"[eE][+-]?[0-9]", text) is not None

@@ -1,5 +1,5 @@
 """
-Object slots, which are ranges of a hash, and the query parameter `shardSelector` that requests some of them.
+Slots, which are ranges of hash values, and the query parameter `shardSelector`, which requests some of them.
 
 Follows: apimachinery 0.36.3 pkg/sharding (hash.go, selector.go) and apiserver pkg/sharding/parser.go; the
 server supports the parameter behind its feature gate ShardedListAndWatch (alpha and off in 1.36).
@@ -38,7 +38,7 @@ def fnv1a_64(text: str) -> int:
     """
     Return the 64-bit FNV-1a hash of the text's UTF-8 bytes.
 
-    Hashing a UID takes 3 us, so cache frequent ones.
+    Hashing a UID takes 3 us, so cache hashes that are needed often.
     """
     value = _OFFSET
     for byte in text.encode(errors="surrogatepass"):
@@ -53,10 +53,10 @@ def slot_of(text: str, count: int) -> int:
 
 def slot_of_namespace(namespace: str, count: int) -> int:
     """
-    Return a namespace's slot, computed from its mixed hash. The slot differs from the server's hash ranges.
+    Return a namespace's slot, computed from a mixed hash, which the server's hash ranges do not use.
 
-    The leading bits of FNV-1a hardly depend on the last characters. Without the mixing step, ns-00 to ns-63
-    would all be in the same slot.
+    The leading bits of an FNV-1a hash hardly depend on the last characters. Without the mixing step, ns-00 to
+    ns-63 would all be in the same slot.
     """
     value = fnv1a_64(namespace)
     for mixer in _MIXERS:
@@ -68,10 +68,10 @@ def slot_range(slot: int, count: int) -> ShardRange:
     """
     Return the range of hashes that belong to a slot.
 
-    Together, slots 0 to count - 1 cover each hash once. Their sizes differ by at most one.
+    Each hash is in exactly one of the slots 0 to count - 1, and the slots' sizes differ by at most one.
     """
     if not 0 <= slot < count:
-        raise ValueError(f"slot {slot} does not exist: {count} slots are counted from 0")
+        raise ValueError(f"slot {slot} does not exist: the {count} slots are numbered from 0")
     return ShardRange(-(-slot * HASHES // count), -(-(slot + 1) * HASHES // count))
 
 
@@ -81,8 +81,8 @@ def format_shard_selector(field: ShardField, ranges: Iterable[ShardRange]) -> st
 
     Adjacent or overlapping ranges are merged, so that the server needs only one comparison for neighbouring
     slots.
-    Raises: ValueError for an empty range, a range beyond the hashes, or no ranges, because the server has no
-    selector that selects nothing.
+    Raises: ValueError for an empty range, a range outside 0 to 2**64, or no ranges, because the server has
+    no selector that selects nothing.
     """
     merged: list[ShardRange] = []
     for shard in sorted(ranges):

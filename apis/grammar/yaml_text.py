@@ -33,9 +33,9 @@ def is_plain(text: str) -> bool:
 
 class _Dumper(yaml.SafeDumper):
     """
-    Writes no references.
+    Writes no anchors and aliases.
 
-    Multi-line strings become blocks, and a list of one-line strings is on one line.
+    Multi-line strings become blocks, and a list of one-line strings is written on one line.
     """
 
     def ignore_aliases(self, _: object) -> bool:
@@ -77,11 +77,11 @@ def from_yaml(text: str) -> list[Any]:
 
 
 def to_yaml(document: Any, *, in_ascii: bool = True) -> str:
-    """Return a document as YAML, with its fields in order. Args: in_ascii escapes all other characters."""
+    """Return a document as YAML, with its fields in order. Args: in_ascii escapes non-ASCII characters."""
     text: str = yaml.dump(document, Dumper=_Dumper, sort_keys=False, width=110, allow_unicode=not in_ascii)
     return text
 
 
 def scalar(text: str) -> str:
-    """Return a one-line string in the form that follows `name: ` in YAML, quoted if necessary."""
+    """Return a one-line string as YAML to write after `name: `, quoted if necessary."""
     return to_yaml({"_": text})[3:].strip()

@@ -271,7 +271,7 @@ def _parser() -> _Parser:
         "killed",
     )
     parser.add_argument("--seed", type=int, default=1, help="the seed of all random choices (1)")
-    parser.add_argument("--replay", metavar="PLAN", default="", help="play only this plan, such as 3:lost")
+    parser.add_argument("--replay", metavar="PLAN", default="", help="run only this plan, such as 3:lost")
     parser.add_argument("--json", metavar="FILE", help="also write the report to this file as JSON")
     parser.add_argument(
         "--html", metavar="FILE", help="also write the report to this file as HTML, with timelines"

@@ -43,7 +43,7 @@ _WHY_LISTING: Final[Mapping[str, str]] = {
     "unreadable": "several watches in a row delivered no readable event",
     "slots": "this process now holds more slots, and must also cache their objects",
     "takeover": "this process takes over from another one, and its cache may lack that process's last writes",
-    "silent": "the watches were silent, and the server is behind that version",
+    "silent": "several watches delivered nothing, and the server is behind that version",
 }
 """The reason for a list. Keys: "first", and the values of handloop.informers.relist_policy.RelistReason."""
 
@@ -90,7 +90,7 @@ def _list_and_watch(step: Step, facts: Mapping[str, Any]) -> str:
 def _listing(step: Step, facts: Mapping[str, Any]) -> str:
     version = facts["resource_version"]
     again = f" again (the cache has version {version})" if version else ""
-    how = "page by page" if facts["by"] == "pages" else "through a watch that begins with all objects"
+    how = "page by page" if facts["by"] == "pages" else "through a watch that starts with all objects"
     return (
         f"The reflector lists the {_plural(step.component)}{again} {how}, "
         f"because {_WHY_LISTING[facts['listing']]}."
@@ -141,7 +141,7 @@ def _add_object(step: Step, facts: Mapping[str, Any]) -> str:
             f"{key} is already in the FIFO with {waiting}. "
             f"{facts['type']} is appended, and one pop takes them all."
         )
-    return f"The delta {facts['type']} of {key} goes into the FIFO, and its key to the end of the line."
+    return f"The delta {facts['type']} of {key} goes into the FIFO, and its key to the end of the queue."
 
 
 def _pop(step: Step, facts: Mapping[str, Any]) -> str:

@@ -25,7 +25,7 @@ _SCRIPT: Final = re.compile(r'<script defer src="(\S+)"></script>\n')
 
 
 class Scenes(NamedTuple):
-    """The scenes that a guide through the page provides, and the source excerpts that the scenes name."""
+    """The scenes of a guided tour of the page, and the source excerpts that the scenes name."""
 
     told: Sequence[Mapping[str, Any]] = ()
     source: Mapping[str, Mapping[str, Any]] = {}
@@ -35,8 +35,8 @@ def page_file(name: str, *, token: str = "", title: str = "") -> str:
     """
     Return the text of one of the page's files.
 
-    Args: token allows the page to use the controls; "" means that the page has no controls. title is that of
-    write_page.
+    Args: token allows the page to use the controls; "" means that the page has no controls. title is the
+    page's title, as in write_page.
     """
     text = PAGE.joinpath(name).read_text(encoding="utf-8")
     words = {"token": token, "title": title or "handloop, live", "any": "any" if title else ""}
@@ -48,9 +48,9 @@ NO_SCENES: Final = Scenes()
 
 def page_data(runs: Sequence[Mapping[str, Any]] = (), scenes: Scenes = NO_SCENES) -> str:
     """
-    Return the page's data as a script, because a page in a folder can load no other form.
+    Return the page's data as a script, because a page in a local folder can load no other data.
 
-    Args: runs have `name`, `title` and `about`. Without runs, the page shows the program that serves it.
+    Args: each run has `name`, `title` and `about`. Without runs, the page shows the program that serves it.
     """
     data = {
         "runs": [{key: run[key] for key in ("name", "title", "about")} for run in runs],
@@ -69,9 +69,9 @@ def write_page(
     """
     Write the page with recordings into a folder, as one file that a browser opens without a server.
 
-    Args: runs are documents with `name`, `title`, `about`, `key`, `shows`, `marks`, `steps` and `states`. If
-    some marks are moments, a run also has `says`, which has the words for them. Without a title, the page is
-    about Foos.
+    Args: runs are documents with `name`, `title`, `about`, `key`, `shows`, `marks`, `steps` and `states`. A
+    run can also have `says`, with the texts to show at some of its marks. Without a title, the page is about
+    Foos.
     """
     folder.mkdir(parents=True, exist_ok=True)
     (folder / INDEX).write_text(_whole_page(runs, title, scenes), encoding="utf-8")

@@ -1,7 +1,7 @@
 """
 The parts of a running program that the live page shows, and that its controls change.
 
-Among the page's files, only this one uses private fields, because the product has no interface for the page.
+Of the page's modules, only this one uses private fields, because no public interface provides their values.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _WAITS: Final = frozenset(
 
 
 class Method(NamedTuple):
-    """A method of one instance, as the instance and the method's name. A control can wrap it."""
+    """An instance and the name of one of its methods, which a control can wrap."""
 
     owner: Any
     name: str
@@ -81,7 +81,7 @@ class Parts:
         return {name: queue for name, queue in found.items() if queue is not None}
 
     def says(self, controller: str, name: ObjectName) -> str:
-        """Return the first sentence of `why` about a name in a controller, or "" if the name is not known."""
+        """Return the first sentence of `why` for an object's name, or "" if the name is not known."""
         explain = getattr(self._controllers[controller], "explain", None)
         found = None if explain is None else explain(name)
         return "" if found is None or not found.known else found.says[0]
@@ -94,7 +94,7 @@ class Parts:
         return "production" if isinstance(foos, ProductionFooController) else "plain"
 
     def foreign_listeners(self) -> set[str]:
-        """Return the names of listeners that are not the Foo controller's; none if it does not run."""
+        """Return the names of listeners of other controllers; none if the Foo controller is not running."""
         foos = self._foos()
         return {
             listener.name
@@ -114,7 +114,7 @@ class Parts:
 
 
 def _calls(handler: Any, owner: object) -> bool:
-    """Return whether a handler calls methods of owner. The handler can be a slow one, which wraps another."""
+    """Return whether a handler, or the handler that a slowed-down one wraps, calls methods of owner."""
     functions = getattr(getattr(handler, "_handler", handler), "functions", ())
     return any(getattr(function, "__self__", None) is owner for function in functions)
 
@@ -139,8 +139,7 @@ class HeldContainer:
     """
     A queue's container that appears to be empty while the queue is held.
 
-    For this reason, a worker that requests an item waits, and a blocked worker stays blocked even if items
-    are added.
+    A worker that requests an item therefore waits until the queue is released, even if items are added.
     Locks: all methods are called with the queue's lock held.
     """
 
@@ -197,7 +196,7 @@ def waits_for_key(frame: FrameType | None) -> bool:
 
 
 def oldest_seconds(queue: Work) -> float | None:
-    """Return how long the oldest key has been queued or with a worker; None if unknown or without keys."""
+    """Return how long the oldest key has been queued or processed; None if no key or time is known."""
     metrics = queue._metrics
     if metrics is None:
         return None
@@ -212,5 +211,5 @@ def handler_of(listener: ProcessorListener[Any]) -> Any:
 
 
 def set_handler(listener: ProcessorListener[Any], handler: Any) -> None:
-    """Make the listener call another handler, beginning with its next batch."""
+    """Make the listener call another handler, starting with its next batch."""
     listener._handler = handler

@@ -1,8 +1,8 @@
 """
 Converts recorded steps and states to the page's form, in which steps are counted from 1.
 
-A recording has all steps except bookmarks, requests about Events, and a process's lease renewals after its
-first. These occur in every run, and no recording is about them.
+A recording has all steps except bookmarks, requests about Events, and all lease renewals of a process except
+its first. These occur in every run, and no recording is about them.
 
 A state is stored as its difference from the previous state, by path: {"informers/1/fifo": 0}.
 """
@@ -17,7 +17,7 @@ Entry: TypeAlias = dict[str, Any]
 
 GAP: Final = 0
 """
-The step number of an entry that reports an event outside the program instead of one of the twelve steps.
+The step number of an entry that is not one of the twelve steps, but an event outside the program.
 """
 
 _WRITE: Final = 10
@@ -27,11 +27,11 @@ _NOTHING: Final = object()
 
 def gap(at: float, why: str, *, goes_on: bool = False, stale: Sequence[str] = ()) -> Entry:
     """
-    Return an entry about an event outside the program, or about something that was arranged.
+    Return an entry about an event outside the program, or about how the run was prepared.
 
     Args: at is the time, on the steps' clock. goes_on says whether the program kept running in the meantime;
-    otherwise a new program starts here. stale is the object that is out of date in the cache from here on, as
-    a kind's plural and a key.
+    otherwise a new program starts here. stale gives the kind's plural and the key of the object whose copy in
+    the cache is out of date from here on.
     """
     facts: dict[str, Any] = {"goes_on": True} if goes_on else {}
     return {
@@ -49,9 +49,9 @@ def gap(at: float, why: str, *, goes_on: bool = False, stale: Sequence[str] = ()
 
 def numbered(parts: Sequence[Iterable[Entry]], opening: str) -> dict[str, Any]:
     """
-    Return a run's `steps`, in seconds from the first one, and its `states`, each as its `changes`.
+    Return a run's `steps`, timed in seconds from the first one, and the `changes` of each of its `states`.
 
-    Args: parts has each process's reported entries. opening is a sentence to show before the first step.
+    Args: parts holds the entries of each process. opening is a sentence to show before the first step.
     """
     chosen = [entry for part in parts for entry in _chosen(part)]
     begun_at = next(entry["t"] for entry in chosen if "t" in entry)
@@ -91,7 +91,7 @@ def _changes(before: Any, after: Any, path: tuple[str, ...]) -> Iterator[tuple[s
 
 
 def _is_grown(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
-    """Return whether a map still has all its keys, and a path can contain each of them."""
+    """Return whether a map still has all its keys, and no key contains the separator of paths."""
     return before.keys() <= after.keys() and not any("/" in key for key in after)
 
 

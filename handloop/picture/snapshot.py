@@ -88,7 +88,7 @@ def _election(parts: Parts) -> dict[str, Any] | None:
 
 
 def _shards(parts: Parts) -> dict[str, Any] | None:
-    """Return each slot's replica. sign is a line for the top of the page, with whether all slots are held."""
+    """Return each slot's replica. sign says whether all slots are held, and with which words to say so."""
     shown, objects = parts.manager.replica.statistics(), parts.manager.replica.objects()
     if shown is None:
         return None
@@ -176,7 +176,7 @@ class _Workers:
 
     Fields: ended has the completed syncs; _busy has each thread's current sync, by thread name; _left has the
     syncs that their threads have left without done(); _unknown has the workers that got their key before the
-    first known step; _given_back has the (queue, key) pairs that were given back after `before`; _has_gap is
+    first known step; _given_back has the (queue, key) pairs whose done() is newer than `before`; _has_gap is
     true if steps may be missing between `before` and `steps`.
     """
 
@@ -218,7 +218,7 @@ class _Workers:
 
     def stuck(self, queue: str, processing: Sequence[str]) -> list[str]:
         """
-        Return the keys in processing that no worker has.
+        Return the keys in processing on which no worker works.
 
         They stay there until done() is called for them.
         """

@@ -1,4 +1,4 @@
-"""Reads from the steps what the workers did and are doing: the get, the result of the sync, and the done."""
+"""Derives from the steps what the workers did and are doing: get(), the result of the sync, and done()."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Sync(NamedTuple):
     One sync of a key by a worker.
 
     outcome is `ok`, `failed` or `waits`, or "" if it is unknown. reason is the error, or why the sync waits.
-    retry_seconds is the time until the next try, or None. began is the number of the step with the get.
+    retry_seconds is the time until the next try, or None. began is the `seq` of the step that got the key.
     began_at and ended_at are times like a step's `at`; ended_at is None if done() was not called. left says
     whether the thread has gone on to another key without calling done().
     """
@@ -35,7 +35,7 @@ class Sync(NamedTuple):
 
 
 def syncs(steps: Iterable[Step]) -> list[Sync]:
-    """Return the syncs that begin in these steps, in the order of their ends. Unfinished ones are last."""
+    """Return the syncs that start in these steps, ordered by when they ended. Unfinished ones are last."""
     # Keys are (thread, queue), because hand-written controllers have the same thread names.
     under_way: dict[tuple[str, str], Sync] = {}
     left: dict[tuple[str, str], Sync] = {}

@@ -30,7 +30,7 @@ class Clock(Protocol):
         """
         Wait once on condition, until now() reaches at. The caller loops on its predicate.
 
-        Unlike a timeout, a point in time does not shift if time passes between computing it and waiting.
+        Unlike a timeout, a point in time stays correct if time passes between computing it and waiting.
 
         Args: at is a time of `now()`; None or `math.inf` waits forever.
         Returns: False if that time has been reached. A wait can also return True without a notification.
@@ -79,7 +79,7 @@ class RealClock:
 
 
 def _bounded(seconds: float) -> float:
-    """Return a timeout that the standard library accepts: it refuses infinity and more than 292 years."""
+    """Return a timeout that the standard library accepts: at least 0, and at most about 292 years."""
     return min(max(seconds, 0.0), threading.TIMEOUT_MAX)
 
 

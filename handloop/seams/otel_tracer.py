@@ -30,7 +30,7 @@ class OTelTracer:
     Implements handloop.seams.tracing.Tracer.
 
     Samplers and processors are other people's code. If one raises, the error is logged and the span is lost.
-    Threads: any.
+    Threads: any thread may use it.
     """
 
     def __init__(self, tracer: trace.Tracer, clock: Clock = REAL_CLOCK) -> None:

@@ -332,7 +332,7 @@ def test_structs_of_structs() -> None:
             Annotated[int, Meta(ge=2**60)] | str,
             "x: int | str cannot have a multiple or a bound beyond 9007199254740992: write a Rule",
         ),
-        (Annotated[str, Meta(pattern="^a$")], "x: $ has another meaning in the server's Go patterns"),
+        (Annotated[str, Meta(pattern="^a$")], "x: $ does not mean the same in the server's Go patterns"),
         (tuple[MapOf[Leaf], ...], "x[]{}.x: a list is mutable"),
         (Node, "x.nodes[]: Node contains itself"),
         (Open, "x: Open is mutable or is not a JSON object: derive it from APIStruct"),

@@ -42,7 +42,7 @@ def test_a_key_of_a_map_is_added_and_lists_are_frozen() -> None:
         ('spec["a"]', "", "spec is not a map"),
         ('metadata.labels["a"].b', "", 'metadata.labels["a"] is None'),
         ("spec.replicas.x", 1, "spec.replicas is None"),
-        ("spec..a", 1, "is no valid path from '..a' on"),
+        ("spec..a", 1, "the path 'spec..a' is invalid at '..a'"),
         ("", 1, "the path is empty"),
     ],
 )

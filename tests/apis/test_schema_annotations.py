@@ -132,7 +132,7 @@ def test_a_rule_says_what_it_is_told() -> None:
     [
         ({}, "has no message"),
         ({"message": "m", "reason": "Wrong"}, "reason='Wrong' is none of FieldValueInvalid"),
-        ({"message": "m", "field_path": "spec"}, 'begins with a dot: ".spec"'),
+        ({"message": "m", "field_path": "spec"}, 'must start with a dot: ".spec"'),
     ],
 )
 def test_a_rule_that_no_server_takes_is_refused(fields: dict[str, Any], says: str) -> None:

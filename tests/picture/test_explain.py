@@ -38,7 +38,7 @@ def step(number: int, component: str = "foo", key: str = "default/a", **facts: A
         ),
         (
             step(1, "foos", "", listing="expired", by="stream", resource_version="7"),
-            "again (the cache has version 7) through a watch that begins with all objects, because",
+            "again (the cache has version 7) through a watch that starts with all objects, because",
         ),
         (step(1, "foos", "", opened=True, resource_version="7"), "sends every change after version 7"),
         (step(1, "foos", "", ended="", resource_version="7"), "as it does every few minutes. The next watch"),
