@@ -5,7 +5,7 @@ The certificate is signed by a new authority, the only one that the kubeconfig t
 nothing else, and its key is discarded immediately. The server has a certificate of its own, because rustls
 refuses servers that use an authority's certificate. The `cryptography` package creates both certificates. It
 is imported only when needed, because a sandbox without TLS works without it. The server's key is on disk only
-during the call.
+until certify() returns.
 """
 
 from __future__ import annotations

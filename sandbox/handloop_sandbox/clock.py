@@ -23,8 +23,8 @@ class SettableClock:
 
     State: _now is the clock's time at the monotonic time _since; _since is None while the clock is frozen.
     _lock guards both. It is a leaf lock.
-    Threads: any. After the clock has been moved, the thread that moved it calls the listeners without the
-    lock.
+    Threads: any thread can use the clock. The thread that moves the clock then calls the listeners without
+    the lock.
     """
 
     def __init__(self, now: float | None = None, *, frozen: bool = False) -> None:
@@ -40,7 +40,7 @@ class SettableClock:
             return self._time_locked()
 
     def advance(self, seconds: float) -> float:
-        """Move forward by some seconds. Returns: the new time. Raises: ValueError for a negative number."""
+        """Move the clock forward. Returns: the new time. Raises: ValueError if seconds is negative."""
         if seconds < 0:
             raise ValueError("time does not go back")
         with self._lock:
@@ -50,7 +50,7 @@ class SettableClock:
         return now
 
     def set(self, now: float) -> None:
-        """Move forward to a unix time. Raises: ValueError if it is in the past."""
+        """Move the clock forward to a unix time. Raises: ValueError if this time is in the past."""
         with self._lock:
             if now < self._time_locked():
                 raise ValueError("time does not go back")

@@ -265,7 +265,7 @@ class _Checker:
 
 
 def _qualified(node: Node) -> str | None:
-    """Return a dotted name, or None if the node is not a name."""
+    """Return a node's dotted name, such as `a.b`, or None if the node is not a name."""
     if isinstance(node, Name):
         return node.name
     if isinstance(node, Select) and not node.is_test and not node.optional:

@@ -1,5 +1,5 @@
 """
-The maximum cost of an expression on any object that fits into a request.
+Computes the highest cost that an expression can have for an object that fits into a request.
 
 Follows: cel-go 0.26.0 checker/cost.go, ext/sets.go, ext/lists.go; apiserver 0.36 pkg/cel/library/cost.go.
 """
@@ -66,7 +66,7 @@ class _Local(NamedTuple):
 
 
 def cost_of(checked: Checked, root: Declared) -> int:
-    """Return the cost of an expression whose value is declared by root, up to 2**64 - 1."""
+    """Return the maximum cost of an expression, up to 2**64 - 1. root declares self and oldSelf."""
     return _Coster(checked, root).cost(checked.root)
 
 
@@ -169,7 +169,7 @@ class _Coster:
         return size
 
     def _joined(self, node: Node, one: Node, other: Node) -> None:
-        """Record the entry sizes of a node whose value is one of two nodes, or combines them."""
+        """Record the entry sizes of a node that evaluates to one of two other nodes, or to both combined."""
         entries = self._entries_of(one)
         if entries and (both := entries.union(self._entries_of(other))):
             self._entries[id(node)] = both

@@ -1,7 +1,8 @@
 """
 The functions that expressions can call in Kubernetes 1.36, with their argument and result types.
 
-Each line has names and some of their overloads: `(A) -> R` is a function, and `T.(A) -> R` a method of T.
+Each line lists functions, then overloads that all of them have: `(A) -> R` is a function, and `T.(A) -> R` is
+a method of T.
 Follows: cel-go 0.26.0 common/stdlib and ext (strings 2, lists 3, sets, optional types, two variables);
 apiserver 0.36 pkg/cel/library, pkg/cel/environment/base.go.
 """
@@ -144,7 +145,11 @@ TYPES: Final = {
 
 
 class Overload(NamedTuple):
-    """An overload of a function: its argument types, starting with a method's target, and its result type."""
+    """
+    An overload of a function: its argument types and its result type.
+
+    The first argument of a method is its target.
+    """
 
     is_method: bool
     args: tuple[CelType, ...]
@@ -152,7 +157,7 @@ class Overload(NamedTuple):
     variables: tuple[CelType, ...]
 
     def instance(self, number: int) -> tuple[tuple[CelType, ...], CelType]:
-        """Return the argument and result types with fresh type variables, which number makes unique."""
+        """Return the argument and result types with fresh type variables, numbered from `number`."""
         own: Bindings = {
             variable: CelType(f"%_var{number + index}") for index, variable in enumerate(self.variables)
         }

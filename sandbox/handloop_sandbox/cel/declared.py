@@ -71,7 +71,7 @@ _PLAIN: Final = {"boolean": Declared(BOOL, 0, 4), "number": Declared(DOUBLE), "i
 
 
 def declared(schema: Schema, name: str = "selfType", *, is_root: bool = False) -> Declared | None:
-    """Return the declaration for a schema whose type is called name, or None if expressions cannot use it."""
+    """Return a schema's declaration, or None if expressions cannot use it. name is the name of its type."""
     if schema.get("x-kubernetes-int-or-string"):
         return Declared(DYN, _characters(schema))
     if is_root:

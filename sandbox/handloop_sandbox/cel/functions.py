@@ -117,7 +117,7 @@ def _without_zeros(text: str) -> str:
 
 
 def _within(value: Any) -> str:
-    """Return an element of a list or map as printf formats it."""
+    """Format an element of a list or map for printf."""
     return quoted(value) if isinstance(value, str) else _to_string(value)
 
 
@@ -275,7 +275,11 @@ def _end(index: int) -> Function:
 
 
 def _with_entries(found: dict[Any, Any], *more: Any) -> dict[Any, Any]:
-    """Return a copy of a map with an added entry or map. Raises: CelError if a key already exists."""
+    """
+    Return a copy of a map with entries added. more is a key and a value, or a map.
+
+    Raises: CelError if a key already exists.
+    """
     entries = more[0] if len(more) == 1 else {more[0]: more[1]}
     for key in entries:
         if key in found:
@@ -368,7 +372,7 @@ FUNCTIONS: Final[dict[str, Function]] = {
 
 
 def _of_no_value(*_: Any) -> Any:
-    """Stand in for a method of an authorizer, which no object contains."""
+    """Raise TypeError. Only an authorizer has this method, and no object contains an authorizer."""
     raise TypeError("no authorizer")
 
 

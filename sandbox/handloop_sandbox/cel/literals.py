@@ -54,7 +54,7 @@ _CHECKED: Final[dict[str, Callable[[Any], Any]]] = {
 
 
 def literal_problems(checked: Checked) -> Iterable[Problem]:
-    """Yield problems: constants that functions reject, invalid formats, lists and maps of mixed types."""
+    """Yield a problem for each invalid constant argument or format, and each list or map with mixed types."""
     exempt = {
         id(inner)
         for node in walk(checked.root)

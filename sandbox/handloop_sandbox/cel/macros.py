@@ -41,7 +41,7 @@ def expand(node: Node) -> Node:
     """
     Return a tree in which macros are expanded.
 
-    Raises: CelSyntaxError with all incorrect uses of macros.
+    Raises: CelSyntaxError, which lists all incorrect uses of macros.
     """
     problems: list[Problem] = []
     expanded = _expanded(node, problems)
@@ -54,7 +54,7 @@ def names_of(call: Call) -> tuple[str, ...]:
     """
     Return the names of the variables that a macro declares.
 
-    Raises: CelSyntaxError.
+    Raises: CelSyntaxError if a name is invalid or used twice.
     """
     args = call.args[: 1 if call.function in _ONE_NAME or len(call.args) == 2 else 2]  # noqa: PLR2004
     for arg in args:

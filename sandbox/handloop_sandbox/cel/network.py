@@ -33,7 +33,7 @@ class Address:
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """An IP address with its prefix length: `cidr(text)`."""
+    """An IP address with its prefix length, as `cidr(text)` returns."""
 
     cel_type: ClassVar = "net.CIDR"
     value: ipaddress.IPv4Interface | ipaddress.IPv6Interface
@@ -46,7 +46,7 @@ class Network:
 
 
 def url(text: str) -> GoUrl:
-    """Parse a URL, which must be absolute or a path. Raises: CelError."""
+    """Parse an absolute URL or a path. Raises: CelError if the text is neither."""
     try:
         return parse_request_url(text)
     except ValueError as error:
@@ -62,7 +62,7 @@ def _query(found: GoUrl) -> dict[str, list[str]]:
 
 
 def address(text: str) -> Address:
-    """Parse an IP address. Raises: CelError, also for a zone or an IPv4-mapped IPv6 address."""
+    """Parse an IP address. Raises: CelError if it is invalid, has a zone, or is IPv4-mapped."""
     try:
         value = ipaddress.ip_address(text)
     except ValueError as error:
@@ -76,7 +76,7 @@ def address(text: str) -> Address:
 
 
 def network(text: str) -> Network:
-    """Parse a network in CIDR notation. Raises: CelError."""
+    """Parse a network in CIDR notation. Raises: CelError if the text is invalid."""
     told = "network address parse error during conversion from string: "
     if why := _why_no_network(text):
         raise CelError(f"{told}{told}netip.ParsePrefix({quoted(text)}): {why}")

@@ -1,5 +1,5 @@
 """
-The syntax tree of a CEL expression, and the escaping of member names in it.
+The syntax tree of a CEL expression, and how its member names are escaped.
 
 Each node has the offset that cel-go reports: that of its operator, dot or opening bracket.
 Follows: cel-go 0.26.0 parser/parser.go; apiserver pkg/cel/escaping.go.
@@ -64,7 +64,7 @@ class Name:
 
 @dataclass(frozen=True, slots=True)
 class Select:
-    """`operand.field`. optional means `operand.?field`, and is_test means `has(operand.field)`."""
+    """`operand.field`; if optional is true, `operand.?field`; if is_test is true, `has(operand.field)`."""
 
     operand: Node
     field: str
@@ -76,7 +76,7 @@ class Select:
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """`operand[key]`. optional means `operand[?key]`."""
+    """`operand[key]`, or `operand[?key]` if optional is true."""
 
     operand: Node
     key: Node
@@ -121,8 +121,8 @@ class Comprehension:
     """
     A loop that a macro expands to.
 
-    accu is start at first, and becomes step for each entry while condition is true. names contains the
-    variable for each element, or those for each key and value.
+    The variable named accu first has the value of start. For each entry, it is set to the value of step,
+    until condition is false. names contains the variable for each element, or those for each key and value.
     """
 
     over: Node

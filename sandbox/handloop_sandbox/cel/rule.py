@@ -1,5 +1,5 @@
 """
-The evaluation of CEL: compiles a syntax tree into a Python function of the variables.
+Evaluates CEL: compiles a syntax tree into a Python function that takes the variables.
 
 A call to an unknown function fails at compile time, not at evaluation.
 Follows: the CEL language definition (evaluation, errors absorbed by && and ||).
@@ -63,13 +63,18 @@ def compile_rule(text: str) -> Program:
     """
     Compile an expression into a function that evaluates it.
 
-    Raises: CelSyntaxError. The returned function raises CelError.
+    Raises: CelSyntaxError if the expression is invalid. The returned function raises CelError if the
+    evaluation fails.
     """
     return _compile(expand(parse(text)))
 
 
 def names_in(text: str) -> frozenset[str]:
-    """Return the identifiers in an expression: variables and type names. Raises: CelSyntaxError."""
+    """
+    Return the identifiers in an expression: variables and type names.
+
+    Raises: CelSyntaxError if the expression is invalid.
+    """
     return frozenset(node.name for node in walk(parse(text)) if isinstance(node, Name))
 
 
@@ -256,7 +261,11 @@ def _loop(node: Comprehension) -> Program:
 
 
 def _entries(values: Any, count: int) -> Iterable[tuple[Any, ...]]:
-    """Return the values of a loop's variables: elements or keys, or (index or key, value) pairs."""
+    """
+    Return the values of a loop's variables.
+
+    One variable receives list elements or map keys. Two variables receive an index or key, and its value.
+    """
     if isinstance(values, dict):
         return values.items() if count > 1 else zip(values)
     if isinstance(values, list):
@@ -266,9 +275,9 @@ def _entries(values: Any, count: int) -> Iterable[tuple[Any, ...]]:
 
 def _going_on(node: Call) -> Program:
     """
-    Return a loop's condition.
+    Compile a loop's condition.
 
-    After an error the loop continues, because a later entry can decide the result.
+    If the condition's evaluation fails, the loop continues, because a later entry can decide the result.
     """
     inner = _compile(node.args[0])
 
@@ -285,7 +294,8 @@ def _settled(tests: Iterable[Callable[[], bool]], *, decisive: bool) -> bool:
     """
     Evaluate && or ||.
 
-    A decisive operand overrides earlier errors; otherwise, the first error is raised.
+    An operand that equals decisive is the result, even after an error. If there is none, the first error is
+    raised.
     """
     problem: CelError | None = None
     for test in tests:

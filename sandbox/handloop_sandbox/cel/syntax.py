@@ -43,7 +43,7 @@ def parse(text: str) -> Node:
     """
     Return the syntax tree of an expression.
 
-    Raises: CelSyntaxError.
+    Raises: CelSyntaxError if the expression is invalid.
     """
     parser = _Parser(text)
     node = parser.whole()

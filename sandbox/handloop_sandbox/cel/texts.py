@@ -78,7 +78,11 @@ class Version:
 
 
 def version(text: str, normalized: bool = False) -> Version:  # noqa: FBT001, FBT002 - CEL's own shape
-    """Parse a version. normalized allows a v, leading zeros and missing numbers. Raises: CelError."""
+    """
+    Parse a version. If normalized is true, a leading v, leading zeros and missing numbers are allowed.
+
+    Raises: CelError if the version is invalid.
+    """
     written = _normalized(text) if normalized else text
     found = _VERSION.fullmatch(written)
     if found is None:
@@ -93,7 +97,7 @@ def _normalized(text: str) -> str:
 
 
 def _prefix(rule: Callable[[str], list[str]]) -> Callable[[str], list[str]]:
-    """Return the rule for a name's prefix, which can end with a dash."""
+    """Return a rule for prefixes of names, derived from the rule for names. A prefix can end with a dash."""
     return lambda text: rule(f"{text[:-1]}a" if text.endswith("-") else text)
 
 
@@ -140,7 +144,7 @@ def _of_name(name: str) -> Callable[[], Format]:
 
 
 def printf(text: str, values: list[Any], shown: Callable[[Any], str]) -> str:
-    """Return a format string with its verbs replaced by values. Raises: CelError."""
+    """Replace the verbs in a format string with values. Raises: CelError if a value is missing or invalid."""
     rest = iter(values)
 
     def filled(found: re.Match[str]) -> str:

@@ -17,7 +17,7 @@ _NEVER_NULL: Final = frozenset(
 
 
 class CelType(NamedTuple):
-    """A type: its name, and the types of its elements. A name with a % is that of a type variable."""
+    """A type: its name, and the types of its elements. The name of a type variable starts with a %."""
 
     name: str
     params: tuple[CelType, ...] = ()

@@ -93,14 +93,18 @@ def equal(left: Any, right: Any) -> bool:
 
 
 def checked_int(value: int) -> int:
-    """Return an integer if it fits into 64 bits. Raises: CelError."""
+    """Return an integer unchanged. Raises: CelError if the integer does not fit into 64 bits."""
     if not -_INT64 <= value < _INT64:
         raise CelError("integer overflow")
     return value
 
 
 def _whole(like: Any, value: Any) -> Any:
-    """Return an operator's result. Raises: CelError if an integer does not fit into 64 bits."""
+    """
+    Return value, the result of an operation on operands of the same type as like.
+
+    Raises: CelError if an integer does not fit into 64 bits.
+    """
     if isinstance(like, Uint):
         if not 0 <= value < 2 * _INT64:
             raise CelError("unsigned integer overflow")
@@ -109,7 +113,7 @@ def _whole(like: Any, value: Any) -> Any:
 
 
 def parse_duration(text: str) -> timedelta:
-    """Parse a duration such as `1h30m`, with microsecond precision. Raises: CelError."""
+    """Parse a duration such as `1h30m`, with microsecond precision. Raises: CelError if it is invalid."""
     try:
         return timedelta(microseconds=duration.parse_duration(text) / 1000)
     except duration.DurationError as error:
@@ -117,7 +121,7 @@ def parse_duration(text: str) -> timedelta:
 
 
 def parse_timestamp(text: str) -> datetime:
-    """Parse a timestamp. Raises: CelError."""
+    """Parse a timestamp. Raises: CelError if it is invalid."""
     try:
         return go_time.parse(text)
     except go_time.TimeError as error:
@@ -211,7 +215,7 @@ def _subtract(left: Any, right: Any) -> Any:
 
 
 def _timed(operation: Callable[[Any, Any], Any], left: Any, right: Any) -> Any:
-    """Return the result of an operation with times. Raises: CelError if it is out of CEL's range."""
+    """Add or subtract timestamps and durations. Raises: CelError if the result is out of CEL's range."""
     what = "timestamp" if isinstance(left, datetime) != isinstance(right, datetime) else "duration"
     try:
         found = operation(left, right)

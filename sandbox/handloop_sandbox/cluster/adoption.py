@@ -40,7 +40,7 @@ def claim(
     candidates: Iterable[Object],
     selector: Mapping[str, Any] | None,
 ) -> Claim:
-    """Decide which candidates belong to owner. A candidate's controller is owner, or it has none."""
+    """Decide which candidates belong to owner. Candidates with another controller are ignored."""
     claimed: list[Object] = []
     writes: list[Write] = []
     for candidate in candidates:

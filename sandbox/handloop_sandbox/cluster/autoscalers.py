@@ -90,8 +90,8 @@ class AutoscalerController(KeyedController[_Key]):
     """
     Checks each HorizontalPodAutoscaler every 15 s.
 
-    State: _resizing holds the checks that have written a new size. The next step reads the result and ends
-    them.
+    State: _resizing holds the checks that have written a new size. The next step reports the result of
+    each write.
     """
 
     interests: frozenset[GroupResource] | None = frozenset({AUTOSCALERS})
@@ -102,7 +102,7 @@ class AutoscalerController(KeyedController[_Key]):
         self._recorder = ComponentEventRecorder("horizontal-pod-autoscaler")
 
     def refused(self, write: Write, status: Status, now: float) -> None:
-        """Record that a target could not be resized. After any other refusal, wait for the next check."""
+        """Record that a target could not be resized. After other refusals, the next check writes again."""
         del now
         if write.subresource != "scale":
             return

@@ -34,7 +34,7 @@ class History(NamedTuple):
 
 
 def history(view: View, owner: Object, made: Object) -> History:
-    """Find the revision of the owner's template, or create `made`, and number it as the latest one."""
+    """Return the history in which made, or an existing revision with the same data, is the latest one."""
     found = sorted(
         controlled(view.state, owner, CONTROLLER_REVISIONS), key=lambda each: int(each["revision"])
     )

@@ -2,7 +2,7 @@
 The schedule of a CronJob: five fields, a macro such as `@daily`, or `@every`. Every function is pure.
 
 Follows: github.com/robfig/cron/v3 (parser.go, spec.go), which Kubernetes uses. Differs: if clocks are put
-forward past a scheduled time, that time is left out on that day.
+forward past a scheduled time, this time is skipped on that day.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class Schedule:
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """The scheduled times of `@every`, counted from the creation or from the last scheduled time."""
+    """The scheduled times of `@every`, counted from the CronJob's creation or its last scheduled time."""
 
     seconds: float
 
@@ -99,7 +99,7 @@ class Interval:
         return at + self.seconds
 
     def latest(self, at: float, since: float) -> float | None:
-        """Return the latest scheduled time up to at, counted from since, or None. Both are unix times."""
+        """Return the last scheduled time up to at, or None. The first one is since plus the interval."""
         passed = (at - since) // self.seconds
         return since + passed * self.seconds if passed >= 1 else None
 
@@ -108,8 +108,8 @@ def parsed(text: str, zone: str | None) -> Schedule | Interval:
     """
     Parse a schedule.
 
-    Raises: ValueError if the schedule or the zone is invalid. For a schedule, the message is the Go
-    library's.
+    Raises: ValueError if the schedule or the zone is invalid. The message for an invalid schedule equals
+    the Go library's.
     """
     if text.startswith(("TZ=", "CRON_TZ=")):
         prefix, _, text = text.partition(" ")

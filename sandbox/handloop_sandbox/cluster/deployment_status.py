@@ -40,7 +40,7 @@ class Finding(NamedTuple):
 
 def with_condition(status: Status, finding: Finding, now: float) -> Status:
     """
-    Add a condition at the end of the list, unless it already has this status and reason.
+    Set a condition, as the last one in the list. If its status and reason stay the same, change nothing.
 
     lastTransitionTime changes only with the status. lastUpdateTime changes with every update.
     """
@@ -185,7 +185,7 @@ def _subject(deployment: Object, new: Object | None) -> str:
 
 
 def with_failure(status: Status, replica_sets: Sequence[Object], new: Object | None) -> Status:
-    """Return the status with a ReplicaSet's ReplicaFailure, if any has it. The new one takes precedence."""
+    """Return the status with the ReplicaFailure of the new or else another ReplicaSet, if any has one."""
     ordered = [*([new] if new else []), *replica_sets]
     failing = next((found for rs in ordered if (found := condition(rs, REPLICA_FAILURE))), None)
     status = without_condition(status, REPLICA_FAILURE)

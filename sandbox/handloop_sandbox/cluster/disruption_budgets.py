@@ -79,7 +79,7 @@ def _desired(spec: Object, expected: int) -> int:
 
 
 def _share(value: int | str, of: int) -> int:
-    """Resolve value. A number is returned unchanged. A percentage is taken of `of` and rounded up."""
+    """Return a number unchanged, or a percentage of `of`, rounded up."""
     return math.ceil(int(value[:-1]) * of / 100) if isinstance(value, str) else value
 
 

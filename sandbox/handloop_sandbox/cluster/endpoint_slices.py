@@ -31,7 +31,7 @@ def service_of_slice(slice_: Object) -> str | None:
 
 
 def slice_writes(view: View, service: Object, pods: Sequence[Object]) -> list[Write]:
-    """Return the write that updates the Service's slice, or []. Each pod must have an address."""
+    """Return the write for a Service's slice, or [] if it is up to date. Each pod must have an address."""
     wanted, labels = _content(service, pods), _labels(service)
     owned = view.state.by_owner(service["metadata"]["uid"])
     present = next((obj for place, obj in owned if place == ENDPOINT_SLICES), None)
@@ -64,7 +64,7 @@ def _content(service: Object, pods: Sequence[Object]) -> dict[str, Any]:
 
 
 def target_port(port: dict[str, Any], pods: Sequence[Object]) -> int | None:
-    """Return the port number for a targetPort. A name is resolved in the first pod with such a port."""
+    """Return the number of a Service's target port. A name is resolved in the first pod with such a port."""
     target = port.get("targetPort") or port["port"]
     if isinstance(target, int):
         return target
@@ -84,7 +84,7 @@ def _endpoint(service: Object, pod: Object) -> dict[str, Any]:
 
 
 def pod_of_endpoint(service: Object, pod: Object) -> dict[str, Any]:
-    """Return the members that slices and Endpoints have for a pod: its host name, node and reference."""
+    """Return the fields that describe a pod in slices and Endpoints: its host name, node and reference."""
     metadata, hostname, domain = pod["metadata"], pod["spec"].get("hostname"), pod["spec"].get("subdomain")
     return {
         **({"hostname": hostname} if hostname and domain == service["metadata"]["name"] else {}),
@@ -99,14 +99,14 @@ def pod_of_endpoint(service: Object, pod: Object) -> dict[str, Any]:
 
 
 def labels_of_service(service: Object) -> dict[str, str]:
-    """Return the labels of a Service's slice and Endpoints: its own, and the label for headless ones."""
+    """Return a Service's labels for its slice and Endpoints. A headless Service has one more label."""
     own = service["metadata"].get("labels") or {}
     headless = {_HEADLESS_LABEL: ""} if service["spec"].get("clusterIP") == "None" else {}
     return {key: text for key, text in own.items() if key != _HEADLESS_LABEL} | headless
 
 
 def _labels(service: Object) -> dict[str, str]:
-    """Return the labels of a Service's slice: the Service's own, and those that clients search for."""
+    """Return the labels of a Service's slice, which also name the Service and the slice's manager."""
     found = {_MANAGER_LABEL: _MANAGER, _SERVICE_LABEL: service["metadata"]["name"]}
     return labels_of_service(service) | found
 

@@ -22,7 +22,7 @@ _MANAGED = {"endpoints.kubernetes.io/managed-by": "endpoint-controller"}
 
 
 def endpoints_writes(view: View, service: Object, pods: Sequence[Object]) -> list[Write]:
-    """Return the write that updates a Service's Endpoints, or []. Each pod must have an address."""
+    """Return the write for a Service's Endpoints, or [] if up to date. Each pod must have an address."""
     metadata = service["metadata"]
     namespace, name = metadata["namespace"], metadata["name"]
     subsets, labels = _subsets(service, pods), labels_of_service(service) | _MANAGED

@@ -172,7 +172,7 @@ TTL_SECONDS: Final = 3600.0
 
 class EventExpiry:
     """
-    Deletes Events an hour after their last write. In a cluster, etcd does so when a lease ends.
+    Deletes Events an hour after their last write. In a cluster, etcd does so when a lease expires.
 
     Watches receive the deletions.
     State: _leases holds, by namespace and name, the time at which each Event expires, earliest first.
@@ -185,7 +185,7 @@ class EventExpiry:
         self._leases: dict[tuple[str, str], float] = {}
 
     def committed(self, changes: Sequence[Change], now: float) -> None:
-        """Start the lease of each written Event at once, because the next step can be later."""
+        """Start the lease of each Event at the time of the write, because the next step can be later."""
         for change in changes:
             if change.group_resource == EVENTS:
                 self._leases.pop((change.namespace, change.name), None)
@@ -193,7 +193,7 @@ class EventExpiry:
                     self._leases[change.namespace, change.name] = now + TTL_SECONDS
 
     def step(self, view: View, changes: Sequence[Change], now: float) -> Step:
-        """Delete the Events whose leases have ended."""
+        """Delete the Events whose leases have expired."""
         del changes  # committed() has already handled them
         due = [event for event, _ in takewhile(lambda lease: lease[1] <= now, self._leases.items())]
         for event in due:

@@ -49,8 +49,8 @@ class GarbageCollector:
     """
     Handles objects whose owners have changed, and owners that wait for their dependents.
 
-    State: _gone holds the UIDs of deleted owners, oldest first. It is needed if an owner's kind is deleted
-    too.
+    State: _gone holds the UIDs of deleted owners, oldest first. The collector uses them to know that
+    an owner is gone even if its kind has been deleted, too.
     """
 
     name = "kube-controller-manager"
@@ -208,7 +208,7 @@ def _blocks(obj: Object, uid: str) -> bool:
 
 
 def _may_fail(view: View, collection: GroupResource) -> bool:
-    """Return whether writes can fail because of a webhook. An owner then waits until all writes succeed."""
+    """Return whether writes can fail because of a webhook. If so, the owner waits until all succeed."""
     resource = view.catalog.storage(collection)
     return resource is not None and resource.conversion is not None
 

@@ -103,7 +103,7 @@ def new_status(
 
 
 def stripped(status: dict[str, Any]) -> dict[str, Any]:
-    """Return the status without those empty fields that Go's JSON encoding omits."""
+    """Return the status without the empty fields that Go's JSON encoding omits."""
     empty = ("active", "succeeded", "failed", "conditions")
     return {name: value for name, value in status.items() if value or name not in empty}
 
@@ -117,7 +117,7 @@ def held(job: Object, kind: str) -> dict[str, Any] | None:
 def with_condition(
     conditions: list[dict[str, Any]], kind: str, status: str, why: tuple[str, str], now: float
 ) -> list[dict[str, Any]]:
-    """Return the conditions with one of them set. If it already has this status, return them unchanged."""
+    """Return the conditions with one added or replaced, unless this condition already has this status."""
     before = next((entry for entry in conditions if entry["type"] == kind), None)
     if before is not None and before["status"] == status:
         return conditions

@@ -1,8 +1,8 @@
 """
 The Job controller. It creates pods until enough have succeeded, and counts each pod once in the status.
 
-A finished pod is listed in uncountedTerminatedPods, loses its finalizer, and is then counted. The counters
-thereby stay correct even if pods are deleted.
+A finished pod is listed in uncountedTerminatedPods, loses its finalizer, and is then counted. This keeps the
+counters correct even if pods are deleted.
 Follows: kubernetes pkg/controller/job/{job_controller,indexed_job_utils,backoff_utils}.go,
 pkg/controller/ttlafterfinished. Differs: pod failure and success policies and back-off limits per index have
 no effect.

@@ -39,8 +39,8 @@ def default_controllers(
     """
     Return a cluster's controllers, scheduler and kubelets.
 
-    Args: speed is the factor by which everything is faster than nominal. nodes is the number of nodes, which
-    are named node_prefix-0 and so on. root_ca is the PEM certificate to publish in every namespace. With
+    Args: at speed 10, everything happens ten times faster. nodes is the number of nodes, which are named
+    node_prefix-0 and so on. root_ca is the PEM certificate to publish in every namespace. With
     hold_jobs, the pods of Jobs run until an annotation ends them.
     Raises: ValueError if speed is not above 0.
     """

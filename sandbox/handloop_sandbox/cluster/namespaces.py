@@ -48,7 +48,7 @@ class NamespaceController(KeyedController[str]):
     Fills active namespaces, and empties those that are being deleted.
 
     State: _terminating holds the names of namespaces that are being deleted. _failures holds, by namespace,
-    the error of a failed deletion in it.
+    the error from a failed deletion there.
     """
 
     interests: frozenset[GroupResource] | None = None

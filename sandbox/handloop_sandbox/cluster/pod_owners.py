@@ -32,7 +32,7 @@ Key = tuple[str, str]
 
 @dataclass(slots=True)
 class Failure:
-    """The reason why pods cannot be created. told is whether an Event has reported the last refusal."""
+    """The reason why pods cannot be created. told is True once an Event has reported the last refusal."""
 
     reason: str
     message: str
@@ -70,7 +70,7 @@ class PodOwnerController(KeyedController[Key]):
         return step._replace(writes=[*told, *step.writes])
 
     def refused(self, write: Write, status: Status, now: float) -> None:
-        """Sync the owner again. If a pod could not be created, do so at once to update the status."""
+        """Sync the owner again later, or at once if a pod could not be created, to update the status."""
         owner = controller_of(write.object) if write.object and "metadata" in write.object else None
         if write.group_resource != PODS or owner is None:
             return
@@ -160,7 +160,7 @@ class PodOwnerController(KeyedController[Key]):
         return claim(owner, PODS, candidates, self.selector_of(owner))
 
     def _failure(self, key: Key, *, missing: int, now: float) -> Failure | None:
-        """Return the error that prevents the creation of pods. Forget it once no pods are missing."""
+        """Return the error that prevents the creation of pods. If no pods are missing, forget the error."""
         failure = self._failures.get(key)
         if failure is None or missing > 0:
             if failure is not None and failure.retry_at > now:
@@ -201,7 +201,7 @@ class PodOwnerController(KeyedController[Key]):
 
 
 def new_pod(view: View, owner: Object, template: Mapping[str, Any], *, prefix: str = "") -> Object:
-    """Return a new pod from a template, controlled by owner. The default prefix is its name and a dash."""
+    """Return a new pod from a template, controlled by owner. The default prefix is `<owner>-`."""
     prefix = prefix or f"{owner['metadata']['name']}-"
     found = template.get("metadata") or {}
     metadata = {

@@ -62,7 +62,7 @@ def _total(spec: Object, member: int) -> Amounts:
 
 
 def added(each: Iterable[Amounts]) -> Amounts:
-    """Return the sums by name. A sum uses the suffix of its first nonzero amount."""
+    """Add up the amounts of each resource. A sum uses binary suffixes if its first nonzero amount does."""
     total: dict[str, str] = {}
     for amounts in each:
         for name, amount in amounts.items():

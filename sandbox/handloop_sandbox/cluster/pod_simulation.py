@@ -130,7 +130,7 @@ class PodSimulation:
         return self._carry_out(view, run, pod, stop(run, self._situation(view, pod, now)), now)
 
     def _reconsider(self, view: View, change: Change, now: float) -> None:
-        """Schedule an early step for the pods that are affected by a changed owner or a new node."""
+        """Schedule a step soon for each pod that is affected by a changed owner or a new node."""
         if change.group_resource == NODES and change.type is ChangeType.ADDED:
             for pod in view.state.list(PODS):
                 if pod["metadata"]["uid"] not in self._runs:

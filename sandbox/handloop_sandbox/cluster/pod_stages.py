@@ -186,7 +186,7 @@ def _ends(at: Situation) -> bool:
 
 
 def _after_ready(run: PodRun, at: Situation) -> Transition:
-    """Move a ready pod to its next stage, which requires a fault or containers that exit."""
+    """End the ready stage if a fault requires it or the containers exit. Otherwise, the pod stays ready."""
     if at.has(*_STARTED_FAULTS):
         return _crash(run, at)
     if at.has(PodFault.NEVER_READY, PodFault.FLAKY):
@@ -239,7 +239,7 @@ def _complete(run: PodRun, at: Situation, *, exit_code: int, reason: str, phase:
 
 
 def _after_crash(run: PodRun, at: Situation) -> Transition:
-    """Restart the containers at once after the first crash, and after a growing delay later."""
+    """Restart at once after the first crash or the end of the fault; otherwise, after an increasing delay."""
     if run.crashes <= 1 or not at.has(*_STARTED_FAULTS):
         return _start(run, at)
     run.stage = Stage.BACK_OFF

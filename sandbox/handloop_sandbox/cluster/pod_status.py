@@ -60,7 +60,7 @@ def terminated(pod: Object, container: dict[str, Any], *, exit_code: int, reason
 
 
 def container_status(pod: Object, name: str) -> Status:
-    """Return a container's status, or the status of a container that never started if there is none."""
+    """Return a container's status. If it has none, return the status of a container that never started."""
     statuses: list[Status] = (pod.get("status") or {}).get("containerStatuses") or []
     untouched = {"name": name, "state": {}, "lastState": {}, "restartCount": 0, "imageID": ""}
     known = next((status for status in statuses if status["name"] == name), untouched)

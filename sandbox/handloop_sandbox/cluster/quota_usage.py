@@ -41,7 +41,7 @@ _OF_CLASS: Final = ".storageclass.storage.k8s.io/"
 
 
 def counted_collection(name: str) -> GroupResource | None:
-    """Return the collection whose objects use a resource that a quota limits, or None if none does."""
+    """Return the collection whose objects a quota counts under this name, or None if there is none."""
     if name in _OLDER_NAMES:
         return GroupResource("", name)
     if name.startswith(_PREFIX):
@@ -55,7 +55,7 @@ def counted_collection(name: str) -> GroupResource | None:
 
 
 def usage(collection: GroupResource, obj: Object) -> Amounts:
-    """Return the amounts that an object uses, under every name that a quota can limit."""
+    """Return the amounts that an object uses, by the names that a quota can limit."""
     plural, group = collection.plural, collection.group
     amounts = {f"{_PREFIX}{plural}.{group}" if group else f"{_PREFIX}{plural}": "1"}
     if collection == PODS and is_pod_finished(obj):  # finished pods count only as `count/pods`
@@ -72,7 +72,7 @@ def usage(collection: GroupResource, obj: Object) -> Amounts:
 
 
 def grown(new: Amounts, old: Amounts) -> Amounts:
-    """Return the differences between new and old amounts, for those that have increased."""
+    """Return by how much each amount has increased. Amounts that have not increased are omitted."""
     asked = {name: amount for name, amount in new.items() if parse_quantity(amount)}
     more = added((asked, {name: f"-{old[name]}" for name in asked if name in old}))
     return {name: amount for name, amount in more.items() if parse_quantity(amount) > 0}

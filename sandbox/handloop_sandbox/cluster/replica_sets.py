@@ -86,7 +86,7 @@ class ReplicaSetController(PodOwnerController):
 
 
 class ReplicationControllerController(ReplicaSetController):
-    """The same for ReplicationControllers: their selector is a map, and terminatingReplicas is omitted."""
+    """Syncs ReplicationControllers. Their selector is a map, and their status has no terminatingReplicas."""
 
     collection = REPLICATION_CONTROLLERS
     kind = "ReplicationController"
@@ -178,8 +178,10 @@ def doomed(pods: Sequence[Object], count: int, related: Sequence[Object]) -> lis
 
 def _value(pod: Object, crowd: Counter[str]) -> tuple[Any, ...]:
     """
-    Return a sort key for a pod's value: bound, running, ready, high deletion cost, few pods of the Deployment
-    on its node, few restarts.
+    Return a sort key for a pod's value.
+
+    A pod is more valuable if it is bound to a node, running or ready, if its deletion cost is higher, if
+    fewer pods of the Deployment share its node, or if it has fewer restarts. Earlier criteria win.
     """
     node = pod["spec"].get("nodeName", "")
     status = pod.get("status") or {}

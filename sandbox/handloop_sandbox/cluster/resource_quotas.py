@@ -36,7 +36,7 @@ def exceeded(state: State, quota: Object, more: Amounts) -> Mapping[str, str] | 
     """
     Check whether the additional use of `more` would exceed a quota.
 
-    Returns: None if it would not, else the requested, used and limited amounts that conflict, as strings.
+    Returns: None if it would not; otherwise, the conflicting requested, used and limited amounts, as strings.
     """
     hard, present = _hard(quota), used(state, quota, among=more)  # no need to count pods for a ConfigMap
     beyond = [

@@ -2,9 +2,10 @@
 The revision history of a Deployment, stored in its ReplicaSets: template hashes, revision numbers and
 annotations.
 
-A ReplicaSet's name contains a hash of its pod template, printed as Go's spew does (see `dump`): types of
-members in parentheses, members in the order of declaration, absent ones as zero values, and map keys sorted.
-A template therefore has the same hash as in a real cluster of the same version.
+A ReplicaSet's name contains a hash of its pod template. The hashed text is formatted as by Go's spew (see
+`dump`): the types of fields are in parentheses, fields are in the order of declaration, absent fields have
+zero values, and map keys are sorted. A template therefore has the same hash as in a real cluster of the same
+version.
 Follows: kubernetes pkg/controller/deployment/util/deployment_util.go, pkg/controller ComputeHash,
 k8s.io/utils/dump ForHash and go-spew's `%#v`.
 """
@@ -146,7 +147,7 @@ _COUNT_BYTES = 8
 
 
 def template_hash(template: Mapping[str, Any], collisions: int | None = None) -> str:
-    """Return the hash of a template and the collision count: up to ten characters that are safe in names."""
+    """Hash a template and the collision count together, into up to ten characters that are safe in names."""
     counted = b"" if collisions is None else collisions.to_bytes(_COUNT_BYTES, "little")
     digest = _FNV_OFFSET
     for byte in dump(template).encode() + counted:
@@ -197,7 +198,7 @@ def with_annotations(obj: Object, annotations: Mapping[str, str]) -> Object:
 
 
 def size_annotations(bounds: Bounds) -> dict[str, str]:
-    """Return the annotations that record the Deployment's size. A resize during a rollout needs them."""
+    """Return the annotations that record the Deployment's size, so that a later resize can be detected."""
     return {DESIRED_REPLICAS: str(bounds.replicas), MAX_REPLICAS: str(bounds.most)}
 
 

@@ -42,7 +42,7 @@ class RoleAggregationController(KeyedController[str]):
         return [Write.of("update", CLUSTER_ROLES, {**role, "rules": rules or None})]
 
     def _has_written(self, role: Object) -> bool:
-        """Return whether this controller wrote the rules. Other rules remain until a role is selected."""
+        """Return whether this controller wrote the rules. Others' rules remain until a role is selected."""
         managers = role["metadata"].get("managedFields") or ()
         return any(entry["manager"] == self.name for entry in managers)
 

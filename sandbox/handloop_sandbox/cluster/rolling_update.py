@@ -105,7 +105,11 @@ def shrink_old(bounds: Bounds, new: Object, old: Sequence[Object]) -> list[Resiz
 
 
 def _take(ordered: Sequence[Object], sizes: dict[str, int], most: int, *, keep: str = "") -> list[Resize]:
-    """Remove up to `most` replicas, ReplicaSet by ReplicaSet. Each keeps at least its counter `keep`."""
+    """
+    Remove up to `most` replicas, one ReplicaSet after another.
+
+    keep names a counter in the status. Each ReplicaSet keeps at least that many replicas.
+    """
     steps: list[Resize] = []
     for replica_set in ordered:
         name = replica_set["metadata"]["name"]

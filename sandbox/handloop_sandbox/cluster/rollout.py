@@ -154,7 +154,8 @@ class Rollout:
         """
         Return the only ReplicaSet that has replicas.
 
-        If none has any, return the new or else the youngest one. If several do, return None.
+        If none has replicas, return the new ReplicaSet or else the youngest. If several have replicas, return
+        None.
         """
         sized = active(self._all)
         if len(sized) > 1 or not self._all:
@@ -220,7 +221,7 @@ class Rollout:
             self._announce(f"Scaled up replica set {name} from 0 to {replicas}")
 
     def _write_collision(self) -> None:
-        """Count a collision: another ReplicaSet has the name. The next sync will use another hash."""
+        """Count a collision with another ReplicaSet's name. The next sync will use another hash."""
         status = self.deployment.get("status") or {}
         self._write_status({**status, "collisionCount": int(status.get("collisionCount") or 0) + 1})
 

@@ -29,7 +29,7 @@ class ScaleTarget(NamedTuple):
 
     @property
     def paths(self) -> ScalePaths:
-        """The paths of the replicas and the selector in the target's kind."""
+        """The paths of the replicas and the selector in objects of the target's kind."""
         assert self.resource.scale_paths is not None
         return self.resource.scale_paths
 
