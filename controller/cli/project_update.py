@@ -33,7 +33,7 @@ _KIND: Final = re.compile(
 _FOR: Final = re.compile(r"\.for_\((\w+)\)")
 _KINDS: Final = re.compile(r"^from (handloop\.kinds\.\w+) import ", re.MULTILINE)
 _MOST_CONFLICTS: Final = 127
-"""The highest exit code from git that counts conflicts. Higher codes are errors."""
+"""git merge-file's exit code is the number of conflicts, up to this value. Higher codes are errors."""
 
 
 @dataclass(slots=True)
@@ -57,8 +57,9 @@ def update(project: Project) -> Changes:
     """
     Merge the newer scaffold into the files of a project.
 
-    Raises: ProjectError if the older scaffold is unknown or the project has uncommitted changes; OSError;
-    NotInstalledError if a package for its tests is missing.
+    Raises: ProjectError if the older scaffold is unknown or the project has uncommitted changes;
+    NotInstalledError if a package that the project's tests need is missing; OSError if a file cannot be read
+    or written.
     """
     _refuse_uncommitted(project.folder)
     changes = Changes()
@@ -77,7 +78,11 @@ def update(project: Project) -> Changes:
 
 
 def _wheels(folder: Path) -> dict[str, str]:
-    """Return a project's wheels, in the order that `init` uses. handloop's own wheel has the key ""."""
+    """
+    Return the file names of a project's wheels by extra, in the order that `init` uses.
+
+    The extra of handloop's own wheel is "".
+    """
     names = sorted(path.name for path in folder.glob("wheels/*.whl"))
     wheels = {found[2] or "": name for name in names if (found := _WHEEL.fullmatch(name))}
     return {extra: wheels[extra] for extra in ("", *NEIGHBOURS) if extra in wheels}
@@ -85,7 +90,7 @@ def _wheels(folder: Path) -> dict[str, str]:
 
 def _refuse_uncommitted(folder: Path) -> None:
     """
-    Check that all changes are committed, because the merge would mix with them.
+    Check that all changes are committed, so that the merge is not mixed with them.
 
     Raises: ProjectError for uncommitted changes in git.
     """
@@ -93,7 +98,7 @@ def _refuse_uncommitted(folder: Path) -> None:
         raise ProjectError("git is not installed, but the merge needs it")
     status = _git(folder, "status", "--porcelain", "--", ".")
     if status.returncode == 0 and status.stdout:
-        raise ProjectError("the project has changes that are not committed", "git commit, or git stash")
+        raise ProjectError("the project has uncommitted changes", "git commit, or git stash")
 
 
 def _git(folder: Path, *words: str) -> subprocess.CompletedProcess[bytes]:
@@ -102,9 +107,9 @@ def _git(folder: Path, *words: str) -> subprocess.CompletedProcess[bytes]:
 
 def _older(project: Project, folder: Path) -> Project:
     """
-    Return the project with the templates that it was created from.
+    Return a copy of the project that uses the older handloop's templates.
 
-    Raises: ProjectError if they are unknown.
+    Raises: ProjectError if the older templates are unknown.
     """
     own = _wheels(project.folder).get("", "")
     document = tomllib.loads((project.folder / "pyproject.toml").read_text(encoding="utf-8"))
@@ -112,7 +117,7 @@ def _older(project: Project, folder: Path) -> Project:
     if not own and not written:
         return replace(project, templates=_OLDEST)
     if written not in ("", own):
-        problem = f"{written} wrote this project, but wheels has {own or 'no handloop'}"
+        problem = f"{written} wrote this project, but the folder wheels contains {own or 'no handloop'}"
         raise ProjectError(problem, "restore the older wheel: the update adds the newer one")
     try:
         with zipfile.ZipFile(project.folder / "wheels" / own) as archive:
@@ -179,7 +184,7 @@ def _merged(place: str, own: bytes, older: bytes, newer: bytes) -> _Step:
     """
     Merge a file.
 
-    Equal changes on both sides are not a conflict. Raises: ProjectError if git cannot merge it.
+    Identical changes on both sides are not a conflict. Raises: ProjectError if git cannot merge the file.
     """
     sides = {"yours": own, "before": older, "handloop": newer}
     if b"\r\n" in own:  # git uses the same line endings in a whole checkout

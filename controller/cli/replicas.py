@@ -1,4 +1,4 @@
-"""Selects how replicas divide the work: Alone, Elected (in this file), or Sharing (rarely imported)."""
+"""Selects how replicas divide the work: Alone, Elected (defined here), or Sharing (imported only if used)."""
 
 from __future__ import annotations
 

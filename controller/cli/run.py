@@ -81,9 +81,9 @@ def _stopped() -> int:
 
 class _Run:
     """
-    One run with one configuration.
+    One run of the program with one configuration.
 
-    It starts our own HTTP pages first, then the checks, then the controllers.
+    The program's HTTP pages start first, then the checks, and then the controllers.
     """
 
     def __init__(
@@ -101,7 +101,8 @@ class _Run:
         Run until stop is set.
 
         Returns: the exit code.
-        Raises: ConfigError; ListenError if a port is in use; the error of a controller that failed.
+        Raises: ConfigError for a bad configuration; ListenError if a port is in use; the error
+        of a controller that failed.
         """
         # Listen first, so that a port in use is reported immediately, and probes reach a process that starts
         # slowly.
@@ -222,7 +223,7 @@ class _Run:
 
 
 def show_banner(name: str, facts: Mapping[str, Any], stream: TextIO) -> None:
-    """Write the banner to a terminal. If the stream is no terminal, log the facts as pairs in one line."""
+    """Write the banner to a terminal. If the stream is not a terminal, log the facts in one line."""
     if stream.isatty():
         show(banner(name, facts), stream)
     else:

@@ -97,7 +97,7 @@ def _refuse_a_kubeconfig_in_use(path: str) -> None:
 
 
 def _install(server: ClientConfig, options: Options) -> None:
-    """Create the CRDs of all controllers. Each CRD has a separate request, as with kubectl."""
+    """Create the CRDs of all controllers, with a separate request for each, as kubectl does."""
     everything = replace(options, controllers=())
     with closing(HTTPTransport(server)) as transport:
         for kind in declared_kinds(everything):
@@ -124,16 +124,18 @@ def sandbox_hint(kubeconfig: Path, setups: Sequence[Setup], stream: TextIO) -> N
     """
     Print the next commands to type.
 
-    Args: setups are the controllers with installed kinds; () with --bare.
+    Args: setups are the controllers whose CRDs are installed, or () with --bare.
     """
     lines = ["sandbox ready; in another terminal:", f"  export KUBECONFIG={shown_path(kubeconfig)}"]
     foreign = dict.fromkeys(kind.resource.group_resource for setup in setups for kind in setup.foreign)
-    lines += [f"  kubectl apply -f FILE   (the CRD of {one}, which this program lacks)" for one in foreign]
+    lines += [
+        f"  kubectl apply -f FILE   (this program does not contain the CRD of {one})" for one in foreign
+    ]
     with_kinds = [setup for setup in setups if setup.kinds]
     if with_kinds:
         lines += [f"  {with_kinds[0].sample_fix()}", f"  kubectl get {with_kinds[0].watched} -w"]
     elif not setups:
-        lines += ["  export USE_EXISTING_CLUSTER=true   (for suites that are written for envtest)"]
+        lines += ["  export USE_EXISTING_CLUSTER=true   (for test suites written for envtest)"]
     show("\n".join([*lines, ""]), stream)
 
 

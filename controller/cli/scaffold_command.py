@@ -121,7 +121,7 @@ def _update(project: Project) -> int:
     """Merge the newer scaffold, and print what to do next. Raises: the errors that run_scaffold handles."""
     changes = update(project)
     if not changes.lines:
-        show("nothing to do: this handloop writes nothing that the project lacks\n", sys.stdout)
+        show("nothing to do: the project is up to date with this handloop\n", sys.stdout)
         return EXIT_OK
     conflicts = "".join(
         f"\n  resolve the {f'{n} conflicts' if n > 1 else 'conflict'} in {place}"
@@ -136,7 +136,7 @@ def _add_view(project: Project, given: argparse.Namespace) -> str:
     """
     Write a view of a kind that is installed, or whose definition is in a file.
 
-    Returns: the name of the view's class. Raises: ViewError, OSError; ConfigError, ClientError.
+    Returns: the name of the view's class. Raises: the errors that run_scaffold handles.
     """
     definition = _from_file(given.crd, given.of) if given.crd else _installed(given)
     fields = [path for path in given.fields.split(",") if path.strip()]
@@ -182,16 +182,18 @@ def _parser(command: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog=f"handloop {command}", allow_abbrev=False)
     if command == "init":
         parser.description = "Create an operator's project. Existing files are kept."
-        parser.add_argument("name", help="its folder, which has the operator's name: my-operator")
+        parser.add_argument(
+            "name", help="the project's folder, whose name is also the operator's: my-operator"
+        )
         parser.add_argument("--domain", required=True, help="the suffix of its kinds' groups: example.com")
         return parser
     if command == "update":
         parser.description = (
-            "Merge what is new in the scaffold into the project in this folder. Your changes stay. What both "
-            "sides changed is marked like a git conflict, and then the exit code is 1."
+            "Merge what is new in the scaffold into the project in this folder. Your changes are kept. If "
+            "both sides changed the same lines, git's conflict markers are written, and the exit code is 1."
         )
         return parser
-    parser.description = "Add to the project in this folder. Existing files are kept."
+    parser.description = "Add files to the project in this folder. Existing files are kept."
     what = parser.add_subparsers(dest="what", required=True)
     api = what.add_parser("api", help="a kind of your own, with its controller", allow_abbrev=False)
     api.add_argument("--group", required=True, help="the group without the domain, such as web")
@@ -207,17 +209,17 @@ def _parser(command: str) -> argparse.ArgumentParser:
     version.add_argument("--kind", required=True, help="such as Site")
     version.add_argument("--version", required=True, help="such as v1, or v1beta1")
     told = (
-        "also write two functions that convert to and from the version before, for fields that move, "
-        "and their test"
+        "also write two functions that convert to and from the previous version, for example when fields "
+        "move, and a test of these functions"
     )
     version.add_argument("--functions", action="store_true", help=told)
-    view = what.add_parser("view", help="the type of another program's kind, to read it", allow_abbrev=False)
+    view = what.add_parser("view", help="a type for reading another program's kind", allow_abbrev=False)
     add = view.add_argument
     add("--for", dest="of", metavar="NAME", required=True, help="its CRD: certificates.cert-manager.io")
-    told = "those that you read, such as spec.secretName,status.conditions; by default all of spec and status"
+    told = "the fields to read, such as spec.secretName,status.conditions; by default all of spec and status"
     add("--fields", default="", metavar="PATH,PATH", help=told)
     add("--version", default="", help="by default the stored one")
-    add("--crd", default="", metavar="FILE", help="the CRD in a file, in place of the cluster's")
+    add("--crd", default="", metavar="FILE", help="read the CRD from this file, not from the cluster")
     add("--kubeconfig", help="by default as for kubectl")
     add("--context", help="of the kubeconfig")
     return parser

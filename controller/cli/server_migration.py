@@ -1,10 +1,10 @@
 """
 Makes the server store a kind's objects again, by means of a StorageVersionMigration.
 
-The server's controller rewrites the objects that existed when the migration began. It then removes the older
-versions from storedVersions, unless the definition has changed in the meantime. In 1.36 it does so even after
-a failed migration, although old objects remain. It works on one migration per kind at a time, and continues
-even if the client that requested the migration has stopped.
+The server's controller rewrites the objects that existed when the migration started. It then removes the
+older versions from storedVersions, unless the definition has changed in the meantime. In Kubernetes 1.36, it
+does so even after a failed migration, although old objects remain. It works on one migration per kind at a
+time, and continues even if the client that requested the migration has stopped.
 Follows: kubernetes pkg/controller/storageversionmigrator.
 """
 
@@ -29,9 +29,7 @@ _TURN_SECONDS: Final = 1.0
 _BEGIN_SECONDS: Final = 30.0
 """If the status has no condition after this time, the controller is not running."""
 _TIDY_SECONDS: Final = 30.0
-"""
-How long to wait for storedVersions, which the controller shortens after it has reported the migration's end.
-"""
+"""How long to wait, after the migration's end is reported, until the controller shortens storedVersions."""
 _HEADERS: Final = {"Content-Type": "application/json"}
 
 
@@ -44,7 +42,7 @@ class NotByServerError(Exception):
 
 
 class ServerMigration:
-    """The migration of one definition. Threads: one. Its methods raise TransportError."""
+    """The migration of one definition. Threads: used by one thread only. Its methods raise TransportError."""
 
     def __init__(
         self,
@@ -87,7 +85,7 @@ class ServerMigration:
         return f"/apis/{_GROUP}/{version}/storageversionmigrations"
 
     def _under_way(self, path: str) -> Object | None:
-        """Return a running migration that an earlier run or another client began."""
+        """Return a running migration that an earlier run or another client started."""
         answer = self._transport.request("GET", path)
         if answer.status != _OK:
             raise NotByServerError(message_of(answer.body))
@@ -122,7 +120,7 @@ class ServerMigration:
                     break
             elif not migration.get("status", {}).get("conditions") and now - began > _BEGIN_SECONDS:
                 self._transport.request("DELETE", place)
-                raise NotByServerError(f"no controller has begun {name} within {_BEGIN_SECONDS:.0f} s")
+                raise NotByServerError(f"no controller has started {name} within {_BEGIN_SECONDS:.0f} s")
             self._say(f"StorageVersionMigration {name} {_state(migration)}")
             self._pause(_TURN_SECONDS)
             answer = self._transport.request("GET", place)

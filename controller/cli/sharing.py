@@ -34,7 +34,7 @@ others ignore it.
 
 
 class Sharing(Alone):
-    """The mode of --shards. State: _connections, the connections for the Leases, which only main uses."""
+    """The mode of --shards. State: _connections, for the Leases, is used by the main thread only."""
 
     flag: ClassVar[str] = "--shards"
     needs_all_namespaces: ClassVar[bool] = True
@@ -49,7 +49,7 @@ class Sharing(Alone):
         """See Alone."""
         if self._options.leader_elect:
             raise ValueError(
-                "--shards and --leader-elect exclude each other: with --shards, all replicas work"
+                "--shards and --leader-elect are mutually exclusive: with --shards, all replicas work"
             )
         if self._options.namespace:
             raise ValueError("--shards needs all namespaces: remove -n")
@@ -70,7 +70,7 @@ class Sharing(Alone):
 
     def findings(self, client: Client, allowed: Iterable[Permission]) -> Iterator[str]:
         """See Alone. A running program detects the server's support from what its informers receive."""
-        told = "by namespace: every server leaves out the namespaces of other replicas"
+        told = "by namespace: every server can leave out the namespaces of other replicas"
         if self._options.shards_by == "uid":
             told = f"by uid: {told_by_server(client, allowed)}"
         yield f"{self._options.shards} slots {told}"
@@ -112,7 +112,8 @@ def told_by_server(client: Client, allowed: Iterable[Permission]) -> str:
     Test how the server treats shardSelector. Returns: OBEYS, IGNORES or UNKNOWN.
 
     Args: allowed are the user's permissions. The test uses the first kind that can be listed.
-    Blocks: for one request, and one more for each kind that is not served. Raises: TransportError.
+    Blocks: for one request, and one more for each kind that is not served. Raises: TransportError if
+    the server does not answer.
     """
     for verb, resource, namespace, subresource, name in allowed:
         if verb == "list" and not subresource and not name:

@@ -15,7 +15,7 @@ from typing import Final
 from handloop.apis.grammar.yaml_text import scalar
 
 _FOLDER: Final = Path(__file__).parent / "templates/manifests"
-"""A folder that is a link in a checkout."""
+"""In a checkout, this folder is a symbolic link."""
 _NAME: Final = re.compile(r"\bhandloop\b(?!\.dev)")
 """
 This does not match metrics such as handloop_hot_loops_total, or handloop.dev/shards, which all operators

@@ -17,7 +17,7 @@ class StandbyReport:
     """
     Reports E11 after the first failed attempt to lead, and after each change.
 
-    A new holder is reported immediately. If attempts begin or cease to fail with errors, this is reported at
+    A new holder is reported immediately. If attempts start or stop failing with errors, this is reported at
     most once a minute.
     State: _said_at, _holder, _failing, used only by the elector's thread, which calls this object.
     """
@@ -76,7 +76,7 @@ def lost_lease(lost: LeadershipLost) -> Problem:
         code="E12",
         exit_code=EXIT_FATAL,
         what=f"lost leadership: lease {lost.lease} not renewed for {lost.seconds:.0f} s ({lost.why})",
-        causes=("another replica may lead from now on, so this process ends; a Deployment starts it again",),
+        causes=("another replica may lead from now on, so this process exits; a Deployment starts it again",),
         fixes=(
             "kubectl get --raw /readyz?verbose   (is the API server slow?)",
             "raise the CPU limit of this process, or the durations of --leader-elect",

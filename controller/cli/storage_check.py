@@ -65,16 +65,21 @@ def _loses(
     own: Resource, version: str, strategy: str, erased: Sequence[str], unstored: Sequence[str]
 ) -> Problem:
     told = [f"each write, even of the status, erases: {_listed(erased)}"] if erased else []
-    told += [f"the fields that it writes are not stored: {_listed(unstored)}"] if unstored else []
-    copied = f"no function copies between {version} and {own.version}"
-    unless = "" if strategy else ", unless a webhook converts them (the definition may not be read)"
+    told += (
+        [f"the server drops these fields from this program's writes: {_listed(unstored)}"] if unstored else []
+    )
+    copied = f"no function converts between {version} and {own.version}"
+    unless = "" if strategy else ", unless a webhook does (there is no permission to read the definition)"
     keep = f"kubectl get {own.plural}.{version}.{own.group} -A -o yaml"
     return Problem(
         code="E21",
         exit_code=EXIT_NO_CRD,
         what=_stored_as(own, version),
         causes=(*told, f"{copied} (strategy None){unless}"),
-        fixes=(f"run the release whose newest version is {version}", f"before this one writes: {keep}"),
+        fixes=(
+            f"run the release whose newest version is {version}",
+            f"before this program writes, save the objects: {keep}",
+        ),
     )
 
 
@@ -85,8 +90,8 @@ def _unknown(own: Resource, version: str) -> Problem:
 
 def _needs_webhook(own: Resource, version: str) -> Problem:
     cause = f"this program does not convert {version}: run the release that does"
-    alone = "with the webhook's Service leading only to it"
-    fix = f"leave a replica of the release whose newest version is {version} running, {alone}"
+    alone = "and make the webhook's Service select only that replica"
+    fix = f"keep a replica of the release whose newest version is {version} running, {alone}"
     return _warning(own, version, cause, fix)
 
 

@@ -2,7 +2,7 @@
 Rewrites each object of a kind, so that it is stored in the newest version, and then shortens storedVersions.
 
 An empty patch rewrites an object. It changes nothing: the server writes the object in the current version if
-it was stored in an older one, and otherwise does nothing. For this reason, a run after a killed run repeats
+it was stored in an older one, and otherwise does nothing. If a run is killed, the next run therefore repeats
 the requests, but not the writes.
 Follows: kube-storage-version-migrator, and Kubernetes' page about versions of CustomResourceDefinitions.
 """
@@ -40,8 +40,8 @@ class Progress:
     """
     The number of a kind's objects that have been written.
 
-    Fields: total is the server's latest count. refused maps the objects that the server refused to write to
-    the reasons.
+    Fields: total is the server's latest count. refused contains, by name, the objects that the server refused
+    to write, with the server's reason for each.
     """
 
     name: str
@@ -55,7 +55,8 @@ class StorageMigration:
     """
     The migration of one kind.
 
-    Threads: one. Its methods raise SourceError for an answer that ends the migration, and TransportError.
+    Threads: used by one thread only. Its methods raise SourceError for an answer that ends the migration, and
+    TransportError if no answer arrives.
     """
 
     def __init__(
@@ -69,8 +70,8 @@ class StorageMigration:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """
-        Args: name is the definition's name. rate is the maximum of writes per second. tell is called after
-        each.
+        Args: name is the definition's name. rate is the maximum number of writes per second. tell is
+        called after each object.
         """
         self._transport = transport
         self._name = name
@@ -80,12 +81,12 @@ class StorageMigration:
         self.progress = Progress(name)
 
     def old_versions(self) -> list[str]:
-        """Return the versions in which objects may be stored, without the current storage version."""
+        """Return the versions in which objects may be stored, except the current storage version."""
         definition = self._definition()
         return [each for each in definition["status"]["storedVersions"] if each != _stored(definition)]
 
     def is_doubtful(self) -> bool:
-        """Return whether a migration by the server failed. Version 1.36 shortens storedVersions even then."""
+        """Return whether the server's migration failed. Kubernetes 1.36 shortens storedVersions even then."""
         conditions = self._definition()["status"].get("conditions") or ()
         return any((each["type"], each.get("reason")) == _FAILED_MIGRATION for each in conditions)
 
@@ -107,7 +108,7 @@ class StorageMigration:
 
         Returns: whether the migration is complete. It is not if the server refused objects, or if too much
         changed in the meantime.
-        Blocks: until the end, at the given rate.
+        Blocks: until the migration has ended. The given rate limits the writes.
         """
         before = self._definition()
         written: set[str] = set()
@@ -126,7 +127,7 @@ class StorageMigration:
         return True
 
     def _round(self, definition: Object, written: set[str]) -> int:
-        """List the objects, and write those not written before. Returns: how many these were."""
+        """List the objects, and write those not written before. Returns: the number of the latter."""
         came = 0
         for items, left in self._pages(definition):
             new = [item["metadata"] for item in items if item["metadata"]["uid"] not in written]

@@ -3,7 +3,7 @@ Checks how a new definition would affect the objects in a cluster.
 
 Each object is sent to a sandbox with the new definition, which shows whether the server would accept the
 object, and which fields it would keep. Since Kubernetes 1.33, a server tolerates existing invalid fields.
-Such a server refuses an object that the sandbox refuses only when somebody changes the invalid field.
+If the sandbox refuses an object, such a server refuses it only when somebody changes the invalid field.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Judgement:
 
 _TEXTS: Final = {
     "stored-refused": "would be refused when this field is written",
-    "stored-erased": "lose their values there at their next write",
+    "stored-erased": "lose this field's value at their next write",
     "stored-unreadable": "would be kept out of this program's cache",
 }
 
@@ -81,7 +81,8 @@ def judge(
 
     Args: old is the definition in the cluster. reads decodes an object as the program would, and raises an
     error if it cannot. progress is called after each page, with the number of objects so far.
-    Raises: SourceError; NotInstalledError without the sandbox; TransportError.
+    Raises: SourceError if the objects cannot be listed or the new definition is invalid; NotInstalledError
+    without the sandbox; TransportError if the cluster does not answer.
     Blocks: until all objects are read.
     """
     served = [each["name"] for each in old["spec"]["versions"] if each.get("served")]

@@ -51,7 +51,7 @@ def show(text: str, stream: TextIO) -> None:
 
 
 def open_closed() -> None:
-    """Open each standard stream that this process was started without, so that it discards its text."""
+    """Open /dev/null for each standard stream that this process was started without."""
     # Otherwise the next file or connection would get the stream's descriptor, and receive the stream's text.
     while (number := os.open(os.devnull, os.O_RDWR)) <= _STDERR:
         pass

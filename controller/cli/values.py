@@ -46,7 +46,7 @@ port_number: Final = number(int, 0, MAX_PORT, "ports are 0 to 65535")
 
 
 def boolean(text: str) -> bool:
-    """Parse a truth value that is spelled as in Go's flags."""
+    """Parse a boolean as Go's flag package does."""
     if text not in (*_TRUE, *_FALSE):
         raise ValueError(f'"{text}" is neither true nor false')
     return text in _TRUE
@@ -85,7 +85,7 @@ def namespaces(text: str) -> str:
         selector = parse_selector(text)
         names = [str(each) for each in selector.requirements if each.operator == Operator.EXISTS]
         if names:
-            raise ValueError(f'"{text}" mixes the name {names[0]} with labels: give only names or labels')
+            raise ValueError(f'"{text}" mixes the name {names[0]} with labels: use either names or labels')
         return str(selector)
     names = [name.strip() for name in text.split(",")] if text else []
     if not all(names):
@@ -174,7 +174,7 @@ def controller_names(text: str, names: Sequence[str]) -> tuple[str, ...]:
 
 
 def https_url(text: str) -> str:
-    """`https://HOST:PORT`. Raises: ValueError."""
+    """Return a URL of the form `https://HOST:PORT`. Raises: ValueError for other texts."""
     parts = urlsplit(text)
     place = (parts.hostname, parts.port or 443)  # an invalid port raises ValueError when it is read
     beside = (parts.username, parts.path.rstrip("/"), parts.query, parts.fragment)

@@ -23,7 +23,7 @@ DISTRIBUTION: Final = "handloop"
 _GIVEN: Final = "HANDLOOP_LOCAL_VERSION"
 """The variable that sets the local version, for a release or for an image build, which has no git."""
 _NOT_SHIPPED: Final = ("__pycache__", "bundle", "charts")
-"""Python's compiled files, and the folders of generated manifests."""
+"""Folders that a wheel does not contain: Python's compiled files, and generated manifests."""
 
 
 def exact_version() -> str:
@@ -55,7 +55,7 @@ def _git(top: Path, *words: str) -> str:
     """
     Run git in the repository.
 
-    Raises: OSError, SubprocessError, also if top is only a folder in another repository.
+    Raises: SubprocessError if git fails; OSError if git is missing, or top is not the root of a repository.
     """
     (top / ".git").stat()
     # In a git hook, these variables name another repository.
@@ -73,7 +73,11 @@ def _content(package: Path) -> str:
 
 
 def shipped_files(package: Path) -> Iterator[tuple[str, bytes]]:
-    """Yield a package's files that a wheel contains, in order. In a checkout, its folders are links."""
+    """
+    Yield the path and content of each file in a package's wheel, in a fixed order.
+
+    In a checkout, the package's folders are symbolic links, which are followed.
+    """
     for folder, folders, names in os.walk(package, followlinks=True):
         folders[:] = sorted(set(folders).difference(_NOT_SHIPPED))
         for path in (Path(folder, name) for name in sorted(names)):

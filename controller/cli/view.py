@@ -74,7 +74,11 @@ def view_of(definition: Mapping[str, Any], paths: Sequence[str], *, version: str
 
 
 def class_of(definition: Mapping[str, Any]) -> str:
-    """Return the name of the view's class: the kind's name, if Python allows it. Raises: ViewError."""
+    """
+    Return the name of the view's class: the kind's name, if Python allows it.
+
+    Raises: ViewError for a name that no server would accept.
+    """
     return _unlike(_class_name(_checked(definition)["names"]["kind"]), {*_IMPORTED})
 
 
@@ -90,7 +94,7 @@ def _checked(definition: Mapping[str, Any]) -> Mapping[str, Any]:
         if not all(map(_DNS.fullmatch, names)) or not _NAME.fullmatch(spec["names"]["kind"]):
             raise ViewError("it has names that no server accepts")
     except (KeyError, TypeError) as error:
-        raise ViewError(f"no definition of apiextensions.k8s.io/v1: it lacks {error}") from error
+        raise ViewError(f"not a definition of apiextensions.k8s.io/v1: it lacks {error}") from error
     return spec
 
 
@@ -124,7 +128,7 @@ class _Tree:
         for path in paths:
             words = _words(path)
             if words[0] in _ENVELOPE:
-                raise ViewError(f"{path}: every kind has {words[0]}, with its usual fields")
+                raise ViewError(f"remove {path}: every view contains {words[0]}")
             node, at = root, schema
             for depth, word in enumerate(words):
                 at = _into(at, word, ".".join(words[:depth]), path)
@@ -146,7 +150,7 @@ def _into(schema: Schema, word: str, above: str, path: str) -> Schema:
     """
     Return the schema of a field.
 
-    In a path, a list and its items, or a map and its values, are one step.
+    A path does not name a list's items or a map's values: in `spec.containers.image`, containers is a list.
     """
     schema = _items(schema)
     fields = schema.get("properties") or {}
@@ -154,7 +158,7 @@ def _into(schema: Schema, word: str, above: str, path: str) -> Schema:
         found: Schema = fields[word]
         return found
     if not fields and _is_free(schema):
-        raise ViewError(f"{path}: {above or 'it'} has no schema", f"take the whole {above}, which is JSON")
+        raise ViewError(f"{path}: {above or 'it'} has no schema", f"request the whole {above}, as JSON")
     near = get_close_matches(word, fields, 1) or sorted(fields)[:9]
     where = f"{above}." if above else ""
     raise ViewError(

@@ -27,9 +27,9 @@ def definition_of(kind: type[Any], options: Options) -> dict[str, Any]:
 
 def webhook_service(options: Options) -> WebhookService:
     """
-    Return where the API server finds the webhook, and the namespace of the webhook's Secret.
+    Return the Service or URL of the webhook, and the namespace of the webhook's Secret.
 
-    If the namespace is unknown, it is the one in the manifests, or `default` if the webhook has a URL.
+    If the namespace is unknown, the one in the manifests is used, or `default` if the webhook has a URL.
     """
     name = options.operator.name
     url = options.webhook_url or (f"https://{_LOOPBACK}:0" if options.sandbox else "")

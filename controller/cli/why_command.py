@@ -72,7 +72,7 @@ def _failed(text: str, fix: str = "") -> int:
 def _parser(operator: Operator) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=f"{operator.command} why",
-        description=f"{COMMANDS['why'].capitalize()}. The process itself answers, newest first.",
+        description=f"{COMMANDS['why'].capitalize()}. The process answers, newest decisions first.",
         allow_abbrev=False,
     )
     told = "[CONTROLLER] NAMESPACE/NAME; only NAME for objects without a namespace"
@@ -83,7 +83,7 @@ def _parser(operator: Operator) -> argparse.ArgumentParser:
     where = f"{operator.name}-system"
     told = f"the program's namespace, not the object's ({where})"
     parser.add_argument("-n", "--namespace", default=where, help=told)
-    parser.add_argument("--name", default=operator.name, help="the name that the program's Leases begin with")
+    parser.add_argument("--name", default=operator.name, help="the prefix of the program's Lease names")
     parser.add_argument(
         "-o", "--output", choices=("text", "json"), default="text", help="json in place of text"
     )

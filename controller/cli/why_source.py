@@ -32,7 +32,7 @@ _FORBIDDEN: Final = 403
 _NOT_FOUND: Final = 404
 _NO_SUCCESS: Final = 300
 _UNREACHED: Final = 500
-"""The lowest status that the proxy answers with if the pod uses the other scheme (HTTP or HTTPS)."""
+"""If the pod uses the other scheme (HTTP or HTTPS), the proxy answers with this status or a higher one."""
 _REQUEST_SECONDS: Final = 10.0
 
 
@@ -57,7 +57,11 @@ class SourceFailedError(Exception):
 
 
 def ask_process(transport: Transport, question: Question) -> Why:
-    """Send the question to the process that transport reaches. Raises: SourceFailedError, TransportError."""
+    """
+    Send the question to the process that transport reaches.
+
+    Raises: SourceFailedError if the answer is not an explanation; TransportError if no answer arrives.
+    """
     answer = transport.request("GET", WHY, query=question.query, timeout_seconds=_REQUEST_SECONDS)
     return _read(answer, "the process")
 
@@ -76,17 +80,17 @@ class ClusterSource:
     """
     Finds an operator's processes in one of a cluster's namespaces.
 
-    Threads: one. Its methods raise SourceFailedError and TransportError.
+    Threads: used by one thread only. Its methods raise the errors of ask_process.
     """
 
     def __init__(self, transport: Transport, namespace: str, name: str) -> None:
-        """Args: name is the operator's name. The names of its Leases begin with it."""
+        """Args: name is the operator's name. The names of its Leases start with it."""
         self._transport = transport
         self._namespace = namespace
         self._name = name
 
     def ask(self, question: Question) -> Why:
-        """Ask the process that works on a name. Any process can say which one that is."""
+        """Ask the process that works on a name. Any of the operator's processes knows which one that is."""
         first = next(self._holders(), "")
         if not first:
             raise SourceFailedError(
@@ -97,7 +101,7 @@ class ClusterSource:
         return self._ask_pod(why.holder, question) if why.holder not in ("", first) else why
 
     def _holders(self) -> Iterator[str]:
-        """Yield the identities of the operator's processes, beginning with the leader's."""
+        """Yield the identities of the operator's processes, the leader's first."""
         path = f"/apis/coordination.k8s.io/v1/namespaces/{quote(self._namespace, safe='')}/leases"
         found = {
             each["metadata"]["name"]: (each.get("spec") or {}).get("holderIdentity") or ""
@@ -171,12 +175,12 @@ rules:
 
 
 def _metrics_port(pod: Mapping[str, Any]) -> int:
-    """Return the number of the port `metrics`. Raises: SourceFailedError."""
+    """Return the number of the port `metrics`. Raises: SourceFailedError if the pod has no such port."""
     ports = [port for each in pod["spec"]["containers"] for port in each.get("ports") or ()]
     found = next((port["containerPort"] for port in ports if port.get("name") == "metrics"), None)
     if found is None:
         name = pod["metadata"]["name"]
         raise SourceFailedError(
-            f"no port of pod {name} is called metrics", "kubectl port-forward to it, and --address"
+            f"no port of pod {name} is called metrics", "use kubectl port-forward, and --address"
         )
     return int(found)

@@ -1,5 +1,6 @@
 """
-Foo, sample-controller's kind, with a controller written by hand. Copy this folder to start your own.
+Foo, sample-controller's kind, with a handwritten controller. To write your own, start with a copy of this
+folder.
 
     types.py       the kind: the fields of a Foo, and the other parts of its CRD
     controller.py  the plain controller, sample-controller in Python: read it alongside controller.go

@@ -57,8 +57,8 @@ class FooController:
     """
     The control loop for Foos.
 
-    Threads: handlers run on listener threads. sync_handler runs on `worker-<i>`, never on two workers at once
-    for the same Foo, which the work queue ensures. The queue also lets handlers return at once, limits the
+    Threads: handlers run on listener threads. sync_handler runs on `worker-<i>`. The work queue ensures that
+    two workers never sync the same Foo at the same time. It also lets handlers return at once, limits the
     number of concurrent syncs to the number of workers, and merges several changes of a Foo into one sync.
     """
 
@@ -72,7 +72,7 @@ class FooController:
         metrics: MetricsProvider | None = None,
         seams: Seams = REAL_SEAMS,
     ) -> None:
-        """Register handlers with the informers. A started informer passes them all its cached objects."""
+        """Register handlers with the informers. A running informer calls them for every cached object."""
         self._deployments = client.resource(Deployment)
         self._foos = client.resource(Foo)
         self._deployments_lister = handloop.Lister(deployment_informer.indexer, Deployment.resource)
@@ -151,7 +151,7 @@ class FooController:
         """
         Compare what a Foo wants with what exists, write the difference, and then write the status.
 
-        Returning means that the Foo is done, raising means that it is retried with back-off.
+        If it returns, the Foo is done. If it raises an error, the Foo is retried with back-off.
         """
         foo = self._foos_lister.get(name)
         if foo is None:
@@ -221,12 +221,12 @@ class FooController:
             self._handle_object(new)
 
     def _handle_deletion(self, obj: object) -> None:
-        """Handle a deleted Deployment by enqueuing its Foo, whose sync creates it again."""
+        """Handle a deleted Deployment by enqueuing its Foo, so that a sync creates the Deployment again."""
         self._handle_object(obj)
 
 
 def scale_patch(deployment: Deployment, replicas: int) -> dict[str, Any]:
-    """Return a merge patch for the version that was read. If it changed, the server answers Conflict."""
+    """Return a merge patch. If the Deployment has changed since it was read, the server answers Conflict."""
     version, uid = deployment.metadata.resource_version, deployment.metadata.uid
     return {"metadata": {"resourceVersion": version, "uid": uid}, "spec": {"replicas": replicas}}
 

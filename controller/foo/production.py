@@ -16,7 +16,7 @@ what both controllers do. More tests are in tests/controller/foo, in the file na
   4. `_handle_deletion`: when a Deployment is deleted, every Foo that names it is queued, whether it is the
      owner or not. A Foo that waited for the name is synced at once, not after a back-off of up to 1000 s
      (test_production.py).
-  5. `_report_invalid`: a Foo that cannot work (because deploymentName is empty or refused by the server, or
+  5. `_report_invalid`: an invalid Foo (because deploymentName is empty or refused by the server, or
      fields do not fit) is reported by the Warning Event InvalidObject once per resource version. It is not
      retried before its next change or resync (test_reports.py).
   6. `_owners`: when a Foo's Deployment disappears, the Foo is read from the server before a new Deployment is
@@ -158,8 +158,8 @@ class ProductionFooController(FooController):
         """
         Register handlers with the informers, as FooController does.
 
-        Args: memory is where everything that is remembered about Foos is registered; each sync runs in the
-        context that admitted returns.
+        Args: memory registers the parts that store data about Foos by name. Each sync runs in the context
+        manager that admitted returns.
         """
         own_metrics = own_metrics or OwnWriteMetrics(CollectorRegistry()).for_controller(QUEUE_NAME)
         caches = {each.kind.resource.group_resource: each for each in (deployment_informer, foo_informer)}
@@ -384,10 +384,10 @@ class ProductionFooController(FooController):
 
     def _write_status(self, foo: Foo, status: FooStatus) -> bool:
         """
-        Patch the status of the version from which it was computed. Fields that only a newer CRD has are kept.
+        Patch the status if the Foo is unchanged since it was read. Fields that only a newer CRD has are kept.
 
         Returns: False if the server ignores the status because of the CRD.
-        Raises: NotFound if the Foo no longer exists, Conflict if it has changed; ClientError.
+        Raises: NotFound if the Foo no longer exists; Conflict if it has changed; any other ClientError.
         """
         lacking = "status in its schema"
         try:
@@ -453,7 +453,7 @@ class ProductionFooController(FooController):
         self._enqueue_foo(foo)
 
     def _handle_update(self, old: Deployment, new: Deployment) -> None:
-        """Like FooController's method, but handle a Deployment that was replaced while no watch was open."""
+        """Like FooController's method, but handles a Deployment that was replaced while no watch was open."""
         if new.metadata.uid != old.metadata.uid:
             self._handle_deletion(old)
         super()._handle_update(old, new)

@@ -68,7 +68,8 @@ class FooRunnable(PlainFooRunnable, DividedWork):
     Runs the controller for a real cluster. Its metrics exist before it runs.
 
     Implements handloop.controller.runtime.guards.admission.ShareWorker.
-    Fields: memory has everything that is remembered about Foos, by name; kind and sources are for a plan.
+    Fields: memory, the parts that store data about Foos by name; kind, sources and plannable, which a plan
+    reads.
     State: controller, as in the base class; _stop is the event that was passed to run().
     """
 

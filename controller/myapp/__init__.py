@@ -1,5 +1,6 @@
 """
-MyApp, with a controller built on the runtime. Copy this folder to start your own. Foo's is handwritten.
+MyApp, with a controller built on the runtime (Foo has a handwritten one). To write your own controller, start
+with a copy of this folder.
 
     types.py       the kind: its fields, defaults, validation, printer columns
     reconciler.py  the controller: what it watches, and one reconcile, step by step; start here

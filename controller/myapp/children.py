@@ -109,7 +109,7 @@ def child(kind: type[K], app: MyApp, context: Context) -> K | None:
 
 
 def patched(live: K, changes: dict[str, Any], context: Context) -> K:
-    """Send a strategic merge patch for the version that was read. If it changed, the answer is Conflict."""
+    """Send a strategic merge patch. If the object has changed since it was read, the answer is Conflict."""
     there = live.metadata
     seen = {"resourceVersion": there.resource_version, "uid": there.uid}
     return context.client.resource(type(live)).patch(
@@ -122,14 +122,14 @@ def patched(live: K, changes: dict[str, Any], context: Context) -> K:
 
 
 def moved(live: Sequence[APIStruct], wanted: Sequence[APIStruct], number: str) -> list[dict[str, Any]]:
-    """Return changes that restore our port's number. An apply would add a second port with its name."""
+    """Return changes that correct our port's number. An apply would add a second port of the same name."""
     ours, ports = msgspec.to_builtins(wanted[0]), msgspec.to_builtins(live)
     named = [port[number] for port in ports if port.get("name") == PORT and port[number] != ours[number]]
     return [*({number: each, "$patch": "delete"} for each in named), ours] if named else []
 
 
 def corrections(live: apps_v1.Deployment, wanted: apps_v1.Deployment) -> dict[str, Any]:
-    """Return changes that an apply cannot make: to our port's number, and to the type of a value's source."""
+    """Return changes that an apply cannot make: to our port's number, and to a variable's source type."""
     (ours,), containers = wanted.spec.template.spec.containers, live.spec.template.spec.containers
     there = next((each for each in containers if each.name == ours.name), ours)
     ports = moved(there.ports, ours.ports, "containerPort")

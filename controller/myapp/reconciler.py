@@ -124,7 +124,7 @@ def _sync_service(app: MyApp, context: Context) -> None:
 
 
 def _sync_autoscaler(app: MyApp, live: Deployment | None, context: Context) -> None:
-    """Write or delete the autoscaler. It starts from the spec's replicas, so the Deployment comes first."""
+    """Write or delete the autoscaler. Create it only after the Deployment has the spec's replicas."""
     scaling, namesake = app.spec.scaling, context.lister_for(Deployment).get(object_name(app))
     if namesake is not None and not is_controlled_by(namesake, app):
         scaling = None  # otherwise it would scale another owner's Deployment

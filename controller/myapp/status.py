@@ -69,7 +69,7 @@ def _claims(app: MyApp, deployment: Deployment | None, failures: Texts, waits: T
 
 
 def troubles(deployment: Deployment | None) -> tuple[str, ...]:
-    """Return a Deployment's own messages about why it is stuck; () if it is not, or its status is old."""
+    """Return a stuck Deployment's own messages, or () if it is not stuck or its status is outdated."""
     if deployment is None or deployment.status.observed_generation < deployment.metadata.generation:
         return ()
     bad = (("ReplicaFailure", "True"), ("Progressing", "False"))
@@ -78,7 +78,11 @@ def troubles(deployment: Deployment | None) -> tuple[str, ...]:
 
 
 def _progress(deployment: Deployment | None) -> tuple[int, bool, str]:
-    """Return the wanted replicas, whether exactly these exist, up to date and ready, and a description."""
+    """
+    Return the wanted number of replicas, whether it is reached, and a description.
+
+    The number is reached if exactly this number of replicas exists, and all of them are up to date and ready.
+    """
     if deployment is None:
         return 0, False, "no Deployment yet"
     status, wanted = deployment.status, 1 if deployment.spec.replicas is None else deployment.spec.replicas

@@ -9,7 +9,7 @@ The runtime for controllers, modelled on controller-runtime. It depends on no ex
     reconciling/  one controller: its workers, a reconcile's context, its reports, and its object's status
     sources/      turn watch events, referred objects and external sources into names in a queue
     caching/      a process's informers, for one or several namespaces, and waiting for them
-    children/     the objects that a reconcile creates: apply, owners, finalizers, and the last apply
+    children/     the objects that a reconcile creates: apply, owners, finalizers, and what was last applied
     guards/       protection against stale caches, fights between writers, and mistakes that cause no error
     sharding/     several processes that divide the work into slots
     election/     the choice of the process that leads

@@ -199,7 +199,7 @@ class Assembly:
         return self._informers[watch.kind, watch.selection]
 
     def wake(self, name: ObjectName) -> None:
-        """Implements ShareWorker. The name is queued behind recent changes, like names from a first list."""
+        """Implements ShareWorker. Queue the name with low priority, like the names from a first list."""
         self._queue.wake(name, priority=LOW_PRIORITY)
 
     def share_grew(self, names: Chosen) -> None:

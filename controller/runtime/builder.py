@@ -84,8 +84,8 @@ class ControllerBuilder(Generic[K]):
 
         Args: labels and fields (also in owns and watches) limit the cache to the objects that they select, as
         in Manager.informer_for. An object that no longer matches looks deleted.
-        Raises: BuilderError; TypeError for a value that is not a kind or a predicate; SelectorError for a
-        selector that the server would refuse. owns and watches raise the same errors.
+        Raises: BuilderError for a second call; TypeError for a value that is not a kind or a predicate;
+        SelectorError for a selector that the server would refuse. owns and watches raise the last two.
         """
         if self._has_kind:
             raise BuilderError(f"controller {self._name}: for_() can only be called once")
@@ -109,9 +109,9 @@ class ControllerBuilder(Generic[K]):
         """
         Watch a kind of child. When a child changes, reconcile its controlling owner.
 
-        With a selection, a child that loses its label looks deleted. If a child is missing from the cache,
-        Context.apply asks the server about it and does not create a second one. A reconciler that creates
-        children in another way has to do the same.
+        With labels or fields, a child that no longer matches looks deleted. If a child is missing from the
+        cache, Context.apply asks the server about it and does not create a second one. A reconciler that
+        creates children in another way has to do the same.
 
         Args: with every_owner, owners that do not control the object are also reconciled. With
         only="metadata", only PartialObjectMetadata[kind] is cached, and Context.apply reads from the server.
@@ -140,7 +140,7 @@ class ControllerBuilder(Generic[K]):
 
         Args: labels and fields work as in for_. `fields="metadata.name=settings"` selects one object, and the
         generated role then names that object.
-        Raises: TypeError.
+        Raises: TypeError if map_func is not callable; see also for_.
         """
         if not callable(map_func):
             raise TypeError(f"a map function takes an object and returns ObjectNames, not {map_func!r}")
@@ -158,7 +158,8 @@ class ControllerBuilder(Generic[K]):
         Args: names, a pure function, returns the names that an object refers to: strings for its own
         namespace, or ObjectNames; "" is ignored. If allowed is given, only those names may be referred to,
         and the generated role lists them.
-        Raises: TypeError; MutableKind; BuilderError for a second call with the same kind.
+        Raises: TypeError for an argument of the wrong type; MutableKind for a kind with mutable parts;
+        BuilderError for a second call with the same kind.
         """
         if not callable(names):
             raise TypeError(f"names must be a function that takes an object and returns names, not {names!r}")
@@ -180,7 +181,7 @@ class ControllerBuilder(Generic[K]):
         Args: name appears in logs and causes. function runs on its own thread. It receives wake, which takes
         an ObjectName and blocks while too many names are waiting, and a threading.Event that is set when
         function must return.
-        Raises: TypeError.
+        Raises: TypeError if function is not callable.
         """
         if not callable(function):
             raise TypeError(f"a source must be a function that takes wake and stop, not {function!r}")
@@ -204,7 +205,7 @@ class ControllerBuilder(Generic[K]):
         """
         Set the controller's options; see ControllerOptions. Omitted options keep the manager's values.
 
-        Raises: ValueError.
+        Raises: ValueError for an invalid value.
         """
         chosen: dict[str, Any] = {
             "max_concurrent_reconciles": max_concurrent_reconciles,
@@ -288,7 +289,7 @@ def controller_for(manager: Manager, name: str) -> ControllerBuilder[Any]:
     """
     Start building a controller. Its queue, logs, metrics and Events carry its name.
 
-    Once started, the controller must be completed before the manager runs.
+    Complete the controller before the manager runs.
     Raises: the same errors as Manager.begin.
     """
     manager.begin(name)

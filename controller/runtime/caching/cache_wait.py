@@ -1,8 +1,8 @@
 """
 Wait until caches are filled.
 
-When a runnable or a reconcile first reads a cache, it waits until the cache is filled. A handler does not
-wait, and reads the objects that have arrived so far.
+When a runnable or a reconcile first reads a cache, it waits until the cache is filled. Handlers are an
+exception: they do not wait, and read the objects that have arrived so far.
 Decision: A cache that is not filled is not read.
 """
 
@@ -51,8 +51,8 @@ def wait_for_caches(
 
     Args: waiting names the waiting component in the error; timeout_seconds may be infinite.
     Returns: False if stop was set first.
-    Raises: CacheSyncTimeoutError after the timeout.
-    Blocks: until the list is empty, stop is set, or the timeout has passed.
+    Raises: CacheSyncTimeoutError after timeout_seconds.
+    Blocks: until the caches are filled, the time is up, or stop is set.
     """
     began_at = clock.now()
     while left := troubles():
@@ -85,7 +85,7 @@ class FirstReads:
     """
     Makes the first reads of a cache wait until it is filled, while the process runs.
 
-    State: _stop, the process's stop event, or None before begin. Threads: any thread may wait.
+    State: _stop, the process's stop event, or None before begin. Threads: usable from any thread.
     """
 
     def __init__(self, *, timeout_seconds: float, clock: Clock) -> None:
@@ -107,8 +107,8 @@ class FirstReads:
         """
         Wait until the informers of a namespace ("" = all) are filled.
 
-        Raises: CacheSyncTimeoutError; DeadlineExceededError if the process stops first. In a reconcile,
-        CacheNotFilledError as soon as the list fails or the process stops.
+        Raises: CacheSyncTimeoutError if the wait takes too long; DeadlineExceededError if the process stops
+        first. In a reconcile, CacheNotFilledError as soon as the list fails or the process stops.
         Blocks: until the informers are filled.
         """
         stop = self._stop

@@ -95,7 +95,7 @@ def test_a_cluster_is_asked_for_its_definitions_and_its_objects(run: Run, own: P
         sandbox.apply({**names, "spec": {"image": "a:1", "gone": True}})
         code, out, err = run("cluster", kubeconfig, f"--on={sandbox.kubeconfig}")
         assert code == 1
-        assert "stored-erased: 1 of 1 objects lose their values there at their next write" in out
+        assert "stored-erased: 1 of 1 objects lose this field's value at their next write" in out
         assert "myapps.example.com: 1 objects read\n" in err
         assert run(own, "cluster", kubeconfig)[0] == 0
 

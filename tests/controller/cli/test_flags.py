@@ -192,7 +192,7 @@ def test_the_sandbox_listens_on_free_loopback_ports_by_default() -> None:
         ),
         (["--shards", "257"], "--shards: slots are 1 to 256; 0 turns shards off"),
         (["--shards-by", "name"], '--shards-by: "name" is not one of namespace, uid'),
-        (["--shards=4", "--leader-elect"], "--shards and --leader-elect exclude each other"),
+        (["--shards=4", "--leader-elect"], "--shards and --leader-elect are mutually exclusive"),
         (["--shards=4", "-n", "demo"], "--shards needs all namespaces: remove -n"),
         (["--shards=4"], "outside a cluster --shards needs --leader-elect-resource-namespace=NAME"),
         (["--workers"], "expected one argument"),

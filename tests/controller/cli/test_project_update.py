@@ -125,7 +125,7 @@ def test_the_oldest_becomes_what_init_writes_now(
     assert {path.name for path in (oldest / "wheels").iterdir()} == {
         path.name for path in (fresh.folder / "wheels").iterdir()
     }
-    assert updated() == Ended(0, "nothing to do: this handloop writes nothing that the project lacks\n", "")
+    assert updated() == Ended(0, "nothing to do: the project is up to date with this handloop\n", "")
 
 
 def test_what_its_people_made_stays(oldest: Path, updated: Callable[[], Ended]) -> None:
@@ -212,7 +212,7 @@ def link_folder() -> None:
     [
         pytest.param(
             lambda: Path("mine").touch(),
-            "the project has changes that are not committed",
+            "the project has uncommitted changes",
             "git commit",
             id="dirty",
         ),
@@ -220,7 +220,8 @@ def link_folder() -> None:
             lambda: Path("wheels/handloop-0.0.9-py3-none-any.whl").rename(
                 "wheels/handloop-2-py3-none-any.whl"
             ),
-            "handloop-0.0.9-py3-none-any.whl wrote this project, but wheels has handloop-2-py3-none-any.whl",
+            "handloop-0.0.9-py3-none-any.whl wrote this project, "
+            "but the folder wheels contains handloop-2-py3-none-any.whl",
             "restore the older wheel",
             id="another wheel",
         ),

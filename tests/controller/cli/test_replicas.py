@@ -26,7 +26,7 @@ def test_a_flag_chooses(options: dict[str, Any], flag: str, *, needs_all: bool) 
 
 def test_both_flags_are_refused() -> None:
     """By the check of either."""
-    with pytest.raises(ValueError, match="exclude each other"):
+    with pytest.raises(ValueError, match="are mutually exclusive"):
         replicas_of(new_options(leader_elect=True, shards=4)).check()
 
 

@@ -108,7 +108,7 @@ def test_a_controller_that_is_not_there() -> None:
     """A migration that nobody begins is taken back."""
     waits = [_answer(_migration()) for _ in range(32)]
     why, _, sent = _run(SERVED, _list(), MADE, *waits)
-    assert why == "no controller has begun m within 30 s"
+    assert why == "no controller has started m within 30 s"
     assert sent[-1] == "DELETE m"
 
 

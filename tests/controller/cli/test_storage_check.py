@@ -92,7 +92,9 @@ def test_an_older_storage_drops_what_is_written() -> None:
     for version in versions:
         version["storage"] = not version["storage"]
     (problem,) = _told(Site, versions=versions)
-    assert problem.causes[0] == "the fields that it writes are not stored: spec.note, spec.parts"
+    assert problem.causes[0] == (
+        "the server drops these fields from this program's writes: spec.note, spec.parts"
+    )
 
 
 def test_a_webhook_has_to_run() -> None:

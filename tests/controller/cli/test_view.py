@@ -198,8 +198,8 @@ def test_a_part_with_too_many_fields_is_json(name: str) -> None:
     [
         ("spec.secretNam", "there is no field spec.secretNam", "such as spec.secretName"),
         ("spek", "there is no field spek", "such as spec"),
-        ("spec.free.x", "spec.free has no schema", "take the whole spec.free, which is JSON"),
-        ("metadata.name", "every kind has metadata", ""),
+        ("spec.free.x", "spec.free has no schema", "request the whole spec.free, as JSON"),
+        ("metadata.name", "every view contains metadata", ""),
         ("spec..x", "is not the path of a field", "such as spec.secretName"),
         ("spec.routes.nothing", "there is no field spec.routes.nothing", "such as spec.routes."),
     ],
@@ -241,5 +241,5 @@ def test_a_field_of_any_name_becomes_no_code(name: str) -> None:
 @pytest.mark.parametrize("document", [{}, {"spec": {}}, {"spec": None}, {"spec": {"group": "a"}}])
 def test_what_is_no_definition_is_told(document: dict[str, Any]) -> None:
     """Such as a patch of kustomize for one."""
-    with pytest.raises(ViewError, match=r"no definition of apiextensions\.k8s\.io/v1"):
+    with pytest.raises(ViewError, match=r"not a definition of apiextensions\.k8s\.io/v1"):
         view_of(document, [])
