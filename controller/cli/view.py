@@ -158,7 +158,9 @@ def _into(schema: Schema, word: str, above: str, path: str) -> Schema:
         found: Schema = fields[word]
         return found
     if not fields and _is_free(schema):
-        raise ViewError(f"{path}: {above or 'it'} has no schema", f"request the whole {above}, as JSON")
+        if not above:
+            raise ViewError(f"{path}: the kind has no schema", "read its objects as Unstructured")
+        raise ViewError(f"{path}: {above} has no schema", f"request the whole {above}, as JSON")
     near = get_close_matches(word, fields, 1) or sorted(fields)[:9]
     where = f"{above}." if above else ""
     raise ViewError(

@@ -193,6 +193,13 @@ def test_a_part_with_too_many_fields_is_json(name: str) -> None:
     assert 'f7: str = ""' in view_of(large, ["spec.template.f7"])
 
 
+def test_a_kind_without_a_schema_has_no_views() -> None:
+    """No path of it leads anywhere."""
+    with pytest.raises(ViewError, match="spec: the kind has no schema") as refused:
+        view_of(definition({"x-kubernetes-preserve-unknown-fields": True}), ["spec"])
+    assert refused.value.fix == "read its objects as Unstructured"
+
+
 @pytest.mark.parametrize(
     ("path", "says", "fix"),
     [
