@@ -21,7 +21,7 @@ def kubeconfig(url: str, token: str, *, certificate: bytes = b"") -> str:
     Over plain HTTP, the URL contains the token, because kubectl would not send it in a header. The kubeconfig
     also turns off TLS verification, because the JavaScript client refuses plain HTTP otherwise.
 
-    Args: token is "" for no credentials. certificate is the PEM text of the authority to trust.
+    Args: token is "" if requests need no token. certificate is the authority to trust, as PEM text.
     """
     user: dict[str, Any] = {"token": token} if token else {}
     plain = url.startswith("http://")

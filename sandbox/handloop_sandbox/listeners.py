@@ -1,4 +1,4 @@
-"""Registers listeners, functions to call after a change."""
+"""Keeps listeners, which are functions that are called after each change."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Listeners:
 
     State: for each listener, _found holds a function that returns the listener, or None once it has been
     garbage-collected. _lock guards _found.
-    Threads: any.
+    Threads: any thread can use the methods.
     """
 
     def __init__(self) -> None:
@@ -27,11 +27,11 @@ class Listeners:
         return len(self._living())
 
     def add(self, listener: Listener) -> None:
-        """Call listener from now on."""
+        """Call listener after each change."""
         self._add(lambda: listener)
 
     def add_weakly(self, listener: Listener) -> None:
-        """Call a method from now on, until its object is garbage-collected."""
+        """Call a method after each change until its object is garbage-collected."""
         assert isinstance(listener, MethodType)
         self._add(WeakMethod(listener))
 
@@ -41,7 +41,7 @@ class Listeners:
             self._found = [found for found in self._found if found() not in (None, listener)]
 
     def tell(self) -> None:
-        """Call every listener. Locks: the caller holds none."""
+        """Call every listener. Locks: the caller must not hold any lock."""
         for listener in self._living():
             listener()
 

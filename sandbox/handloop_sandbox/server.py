@@ -43,7 +43,7 @@ class Sandbox:
 
     Fields: conversions maps definitions' names to conversion functions. A function that is added later
     applies to definitions that are created afterwards.
-    Threads: only the owner uses start, stop and the properties. Any thread can use a transport.
+    Threads: only one thread, the owner, uses start, stop and the properties. Any thread can use a transport.
     """
 
     def __init__(
@@ -67,17 +67,17 @@ class Sandbox:
         """
         Build a cluster, without listening on a port.
 
-        Args: port is the port for start(); 0 picks a free one. token is the administrator's token; None picks
-        a random one, and with "" requests need no token. users maps further tokens to users. speed is the
-        factor by which pods and controllers are accelerated. seed is the seed of all random values; None
-        picks one. controllers are the simulated controllers; None means the default ones. address is the IP
-        address to listen on. tls turns on TLS, with a new certificate whose authority is in the kubeconfig;
-        then, the token is accepted only in the Authorization header. sharded_list_and_watch turns on the
-        feature gate ShardedListAndWatch; without it, shardSelector has no effect. With hold_jobs, the pods of
-        Jobs end only if an annotation says so. conversions maps definitions' names (`sites.web.example.com`)
-        to functions that replace the conversion webhooks. Each function takes objects and the wanted
-        apiVersion, and returns the objects in that version. A function that raises an exception acts like a
-        failing webhook.
+        Args: port is the port for start(); 0 means any free port. token is the administrator's token; None
+        means a random token, and "" means that requests need no token. users maps further tokens to users.
+        speed is the factor by which pods and controllers are accelerated. seed is the seed of all random
+        values; None means a random seed. controllers are the simulated controllers; None means the default
+        ones. address is the IP address to listen on. tls turns on TLS, with a new certificate whose authority
+        is in the kubeconfig; the token is then accepted only in the Authorization header.
+        sharded_list_and_watch turns on the feature gate ShardedListAndWatch; without it, shardSelector has no
+        effect. With hold_jobs, the pods of Jobs end only if an annotation says so. conversions maps
+        definitions' names (`sites.web.example.com`) to functions that replace the conversion webhooks. Each
+        function takes objects and the wanted apiVersion, and returns the objects in that version. If a
+        function raises an exception, the conversion fails as if a webhook had failed.
         Raises: ValueError if the address is invalid, or if it is reachable from other machines but requests
         need no token. NoCertificateError if tls is set and the cryptography package is missing.
         """
@@ -136,7 +136,8 @@ class Sandbox:
         """
         Listen on the port, and run the controllers in a separate thread.
 
-        Returns: the URL. Raises: OSError if the port is taken. Blocks: until requests are accepted.
+        Returns: the URL. Raises: OSError if the port is taken.
+        Blocks: the call waits until requests are accepted.
         """
         tls = self._certificate.context if self._certificate else None
         http = HTTPServer(self.engine, self._clock, address=self._address, tls=tls)
@@ -151,7 +152,7 @@ class Sandbox:
         return self._url
 
     def stop(self) -> None:
-        """End every watch and stop listening. Keep the objects. Blocks: until the thread has ended."""
+        """End every watch and stop listening. Keep the objects. Blocks: the call waits for the thread."""
         http, self._http = self._http, None
         if http is not None:
             http.stop()
@@ -170,7 +171,7 @@ class Sandbox:
         """
         Run the controllers that are due, and request the conversions that watches and controllers need.
 
-        Returns: the unix time at which to call tick() again, or None if nothing is due before a change.
+        Returns: the Unix time at which to call tick() again, or None if nothing is due until the next change.
         """
         wake = self.engine.tick()
         while self.engine.settle():
@@ -218,7 +219,7 @@ class Sandbox:
         )
 
     def _changed(self) -> None:
-        """Schedule a pass of the server's loop after a change. Without a loop, run the controllers here."""
+        """Run the controllers after a change: on the server's thread if there is one, else on this thread."""
         http = self._http
         if http is not None:
             http.schedule()

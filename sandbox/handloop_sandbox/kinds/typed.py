@@ -1,15 +1,15 @@
 """
-Decodes objects of built-in kinds in the way of Go's decoder and encoder.
+Decodes objects of built-in kinds, with the same result as decoding and encoding them in Go.
 
 `decode` converts a value of parsed JSON to the form in which an API server returns it. Undeclared members are
 dropped and reported. Zero values are omitted or added according to the Go type's tags (structure.Omission).
 Times and quantities are converted to their canonical form. A value of the wrong type raises an error with
 Go's message.
 
-A Decoder is a function of (value, Report). Each type's decoder is compiled once from its schema. `_struct`,
-`_map`, `_array` and `_integer` create decoders, and `_SHAPES` contains those of the special types. A type
-that contains itself looks up its own decoder at each use (`_late`). The Report tracks the position in the
-object for error messages.
+A Decoder is a function that takes a value and a Report. Each type's decoder is compiled once from its schema.
+`_struct`, `_map`, `_array` and `_integer` create decoders, and `_SHAPES` contains the decoders of the special
+types. For a type that contains itself, the decoder is looked up at each use (`_late`). The Report tracks the
+position in the object for error messages.
 Follows: sigs.k8s.io/json (names in messages), encoding/json (omitempty), k8s.io/api (through kinds.json).
 """
 
@@ -36,11 +36,11 @@ _MAX_REPORTED: Final = 100
 
 
 class DecodeError(ValueError):
-    """A value does not match its type. The message is Go's."""
+    """A value does not match its type. The message is worded as in Go."""
 
 
 class Report:
-    """The position of the value that is being decoded, and the paths of the undeclared members so far."""
+    """The position of the value that is being decoded, and the paths of undeclared members found so far."""
 
     __slots__ = ("fields", "path", "struct", "unknown")
 
@@ -202,10 +202,10 @@ def _struct(properties: Mapping[str, Schema], reference: str) -> Decoder:
 
 def _member(name: str, schema: Schema) -> tuple[Decoder, str, type | None, bool]:
     """
-    Return a member's decoder and how to use it.
+    Return what a struct's decoder needs to decode a member.
 
-    Returns: the decoder, the member's name in messages, the Python type whose values need no decoding, and
-    whether a zero value is omitted.
+    Returns: the decoder, the member's name in messages, the Python type whose values need no decoding (or
+    None), and whether a zero value is omitted.
     """
     found = structure.resolve(schema)
     is_plain = structure.shape_of(found) is Shape.PLAIN and found.get("format") != "byte"

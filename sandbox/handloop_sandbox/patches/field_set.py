@@ -150,7 +150,7 @@ def below(fields: FieldSet, element: str) -> FieldSet:
 
 
 def paths(fields: FieldSet, prefix: Path = ()) -> Iterator[Path]:
-    """Yield every member, sorted. At each level, members come before the members below them."""
+    """Yield every member. The members at each level are sorted, and come before all members below them."""
     ordered = sorted(element for element in fields if element != SELF)
     for element in ordered:
         if has(fields, element):

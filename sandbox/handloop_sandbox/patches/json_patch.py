@@ -3,7 +3,7 @@ Applies JSON patches as the API server does, which differs slightly from RFC 690
 
 The differences from the RFC: `replace` creates a missing member of an existing object. `test` with null
 succeeds if the member is missing. Negative indices count from the end. The first part of a path is ignored if
-the path does not begin with a slash. All failures have the same message (see `_refuse`).
+the path does not start with a slash. All failures have the same message (see `_refuse`).
 Follows: gopkg.in/evanphx/json-patch.v4 patch.go.
 """
 
@@ -32,7 +32,7 @@ def json_patch(current: dict[str, Any], operations: Any, body: bytes = b"") -> d
     """
     Apply the operations to an object, and return the new object.
 
-    Args: operations is decoded JSON. body is the same JSON as the client wrote it.
+    Args: operations is the decoded body. body is the JSON text that the client sent.
     Raises: StatusError 400 if operations is not a list of objects, 413 if there are too many, 422 if one of
     them fails.
     """
@@ -218,7 +218,7 @@ def _spelled_values(body: bytes) -> list[msgspec.Raw]:
 
 
 def _is_spelled(found: Any, raw: msgspec.Raw) -> bool:
-    """Return whether the text of a value has the form in which Go writes its strings."""
+    """Return whether all strings in a value's JSON text are written exactly as Go would write them."""
     if isinstance(found, dict) and raw:
         inner = msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
         return all(_is_spelled(entry, inner[key]) for key, entry in found.items())

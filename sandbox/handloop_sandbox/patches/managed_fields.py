@@ -2,8 +2,9 @@
 Maintains `metadata.managedFields`, which records who wrote which field.
 
 Fields are compared in the version of the request, because a field means the same in all versions of a kind.
-However, if a webhook converts the objects, they are compared in the version of each manager. As in a cluster,
-an update removes all entries if the object does not match a manager's version or cannot be converted to it.
+However, if a webhook converts the objects, each manager's fields are compared in the manager's version. As in
+a cluster, an update removes all entries if the object does not match, or cannot be converted to, a manager's
+version.
 Follows: apimachinery pkg/util/managedfields/internal (managedfieldsupdater.go, capmanagers.go, stripmeta.go,
 fields.go) and structured-merge-diff merge/update.go.
 """
@@ -56,7 +57,7 @@ class FieldManager(NamedTuple):
     """
     A field manager: its name, operation, API version and subresource.
 
-    api_version is "" for apply, because a manager that applies keeps its identity in another version.
+    api_version is "" for apply, because a manager that applies is the same manager in all versions.
     """
 
     name: str
@@ -136,7 +137,7 @@ def record_update(
     """
     Return the managedFields after manager has created, updated or patched an object.
 
-    Args: old is None for a create. Returns: [] if nothing can be recorded.
+    Args: old is None for a create. Returns: the new entries, or [] if nothing can be recorded.
     """
     before = old["metadata"].get("managedFields") or [] if old is not None else []
     managed = _managed_before(before, new, subresource=subresource)
@@ -157,7 +158,7 @@ def record_update(
 
 
 def in_versions(managed: Managed, resource: ServedResource) -> Managed:
-    """Return the managers without those whose API version the kind no longer has."""
+    """Return the managers whose API version still exists for the kind."""
     if not resource.schemas:
         return managed
     known = {f"{resource.group}/{version}" for version in resource.schemas}
@@ -165,7 +166,11 @@ def in_versions(managed: Managed, resource: ServedResource) -> Managed:
 
 
 def misfits(managed: Managed, obj: Mapping[str, Any], resource: ServedResource) -> list[str]:
-    """Return where an object does not match a manager's version. If it matches all versions, return []."""
+    """
+    Validate an object in the managers' versions, except for the version of the request.
+
+    Returns: the violations in the first version that the object does not match, or [].
+    """
     if not resource.schemas:
         return []
     others = (in_version(resource, api_version) for api_version in _other_versions(managed, resource))
@@ -258,7 +263,7 @@ def after_update(
     others: Mapping[str, Comparison] = MappingProxyType({}),
 ) -> Managed:
     """
-    Return the managers after an update. The changed fields that the request can set now belong to manager.
+    Return the managers after an update. manager now owns the changed fields that the request can set.
 
     Args: others maps other versions to the changes as seen in those versions, if they differ.
     """
@@ -281,7 +286,7 @@ def after_update(
 
 
 def ownable(fields: FieldSet, resource: ServedResource, subresource: str) -> FieldSet:
-    """Return the fields without those that never have an owner and those that this request cannot change."""
+    """Return those of the fields that can have an owner and that this request can change."""
     return difference(without(fields, reset_fields(resource, subresource)), _NEVER_OWNED)
 
 

@@ -122,7 +122,7 @@ def _set(merged: Map, key: str, value: Any, schema: Schema) -> None:
 
 
 def _without_directives(value: Any) -> tuple[Any, bool]:
-    """Return a value without the `$patch` maps inside it, and whether it should be kept itself."""
+    """Return a value without the `$patch` maps inside it, and False if the value itself is such a map."""
     if isinstance(value, dict):
         if PATCH in value:
             return None, False
@@ -320,10 +320,10 @@ def _wrong_type(expected: Any, actual: Any) -> StatusError:
 
 def _in_order(merged: list[Any], order: list[Any], server_order: list[Any], key: str) -> list[Any]:
     """
-    Sort merged elements. Those in `order` follow the patch's order, the others the live list's order.
+    Sort merged elements. Those in `order` get the patch's order, and the others keep the live list's order.
 
-    The two sequences are then interleaved. An element that is not in `order` stays before the next element of
-    `order` if it precedes that element in the live list. The patch's order takes precedence.
+    The two sequences are then interleaved: each of the others is placed before the first element of `order`
+    that follows it in the live list, or at the end if there is none.
     """
     ranks = _ranks(order, key)
     live = _ranks(server_order, key)

@@ -1,8 +1,8 @@
 """
 The types that determine how fields are owned and merged, compiled from schemas.
 
-They tell which lists and maps are atomic, and which have entries that are owned and merged separately. If a
-schema does not specify a type, the compiled type allows scalars, lists and maps, and depends on the value.
+Types specify which lists and maps are atomic, and which have entries that are owned and merged separately.
+If a schema does not specify a type, its values can be scalars, lists and maps.
 Follows: kube-openapi pkg/schemaconv/openapi.go and structured-merge-diff schema/elements.go.
 """
 
@@ -37,7 +37,7 @@ class ElementError(Exception):
 
 
 class Atom(NamedTuple):
-    """The types that a value can have: a scalar, list and map type, each of them None if not allowed."""
+    """The scalar, list and map type that a value can have. A type that is not allowed is None."""
 
     scalar: str | None = None
     list: ListType | None = None

@@ -96,7 +96,7 @@ def server_side_apply(
     """
     Apply a configuration to an object, and return the new object with its managedFields.
 
-    Args: current is the live object; None creates it.
+    Args: current is the live object, or None to create an object.
     Raises: StatusError 400 if the kind is wrong or the configuration contains managedFields; 409 with a cause
     for each conflicting field, unless force is set; 500 if the configuration does not match the schema.
     """
@@ -271,7 +271,12 @@ def _taken_over(
     *,
     force: bool,
 ) -> Managed:
-    """Return the managers after an apply. Args: others maps other versions to the changes in them."""
+    """
+    Return the managers after an apply.
+
+    Args: others maps other versions to the changes as seen in those versions.
+    Raises: _ConflictsError if fields of other managers would change, and force is false.
+    """
     seen = {other: others.get(owned.api_version, changes) for other, owned in managed.items()}
     conflicts = {
         other: shared

@@ -54,9 +54,9 @@ def _merge_maps(live: dict[str, Any], applied: dict[str, Any], kind: MapType) ->
 
 def _merge_lists(live: list[Any], applied: list[Any], kind: ListType) -> Any:
     """
-    Merge two lists. Applied entries have the applied order, and the other live entries stay in place.
+    Merge two lists. The applied entries keep their order, and the other live entries stay where they are.
 
-    Entries in both lists move only as far as the applied order requires.
+    An entry that is in both lists moves only if the order of the applied entries requires it.
     """
     new = _indexed(applied, kind)
     old_elements = [kind.element(entry) for entry in live]
@@ -152,7 +152,7 @@ def _remove_from_list(value: list[Any], fields: FieldSet, kind: ListType) -> Any
 
 
 def with_named_members(fields: FieldSet, atom: Atom | None) -> FieldSet:
-    """Add declared fields to the set as members if it contains members below them."""
+    """Return the set, plus each declared field that has members below it."""
     widened: FieldSet = {}
     for element, node in fields.items():
         if element == ".":

@@ -135,7 +135,7 @@ def _grouped(entries: Iterable[Any], kind: ListType) -> dict[str, list[Any]]:
 def _compare_entries(
     old: list[Any], new: list[Any], kind: ListType, path: list[str], found: Comparison
 ) -> None:
-    """Compare the entries with the same path element. If there are duplicates, compare them as a whole."""
+    """Compare the old and new list entries at one path. Duplicates are compared as a whole."""
     if len(old) <= 1 and len(new) <= 1:
         _compare(old[0] if old else ABSENT, new[0] if new else ABSENT, kind.entry, path, found)
     elif len(old) > 1 and len(new) > 1:
@@ -252,7 +252,7 @@ def _located(path: str, message: str) -> str:
 
 
 def _described(value: Any, scalar: str = "") -> str:
-    """Return a value in the form that messages use; for a numeric field, return the value's Go type."""
+    """Describe a value of the wrong type for a message. If a number is expected, return only the Go type."""
     if scalar == "numeric":
         return {str: "string", bool: "bool", dict: "map[string]interface {}", list: "[]interface {}"}[
             type(value)

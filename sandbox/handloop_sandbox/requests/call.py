@@ -75,7 +75,7 @@ class Call:
         )
 
     def transaction(self, *, dry_run: bool) -> Transaction:
-        """Begin a transaction. Pass it to commit() afterwards."""
+        """Start a transaction. Pass it to commit() afterwards."""
         return Transaction(self.state, dry_run=dry_run)
 
     def commit(self, transaction: Transaction) -> None:
@@ -90,7 +90,7 @@ class Call:
         return "".join(char for char in agent if char.isprintable())[:_MAX_MANAGER] or "unknown"
 
     def warn(self, text: str) -> None:
-        """Send the client a text in a Warning header. Each text is sent only once."""
+        """Send a warning to the client in a Warning header. Each text is sent only once."""
         if text not in self.warnings:
             self.warnings.append(text)
 

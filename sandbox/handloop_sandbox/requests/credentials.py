@@ -47,7 +47,7 @@ class Credentials(NamedTuple):
         """
         Return the user that a token authenticates, and the audiences for which it is valid.
 
-        Raises: InvalidTokenError if the token is not valid, or for none of the audiences.
+        Raises: InvalidTokenError if the token is invalid, or if it is not valid for any of the audiences.
         """
         given = token.encode(errors="surrogateescape")  # a header can contain arbitrary bytes
         for text, user in (self.users or {}).items():

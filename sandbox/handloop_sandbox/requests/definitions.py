@@ -85,7 +85,7 @@ def catalog(state: State, *, revision: int, known: Known | None = None) -> Catal
     """
     Return a catalog of the served resources: the built-in ones, and those of established definitions.
 
-    Args: known contains the webhooks' conversion results so far.
+    Args: known contains the conversion results that webhooks have returned so far.
     """
     served = served_by(state.list(DEFINITIONS), known)
     return Catalog((*builtin_resources(), *served), revision=revision)

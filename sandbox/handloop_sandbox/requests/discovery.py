@@ -166,7 +166,11 @@ def _aggregated_resource(resource: ServedResource) -> Document:
 
 
 def _response_kind(resource: ServedResource, sub: Subresource | None) -> Document:
-    """Return the responseKind. Built-in kinds omit the parent's group and version; custom kinds do not."""
+    """
+    Return the responseKind.
+
+    For a built-in kind, the group and version are "", unless a subresource specifies its own.
+    """
     kind = resource.kind if sub is None else sub.kind
     if sub is not None and sub.version:
         return {"group": sub.group, "version": sub.version, "kind": kind}

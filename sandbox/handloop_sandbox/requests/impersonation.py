@@ -1,9 +1,9 @@
 """
 Impersonation: reads the Impersonate headers, and checks that the sender may act as the user that they name.
 
-The sender needs the verb `impersonate` for each part of that user: on users or serviceaccounts, groups, uids,
-and userextras/NAME. Differs: the permissions of constrained impersonation (`impersonate-on:...`) have no
-effect. However, if the sender may not act as the user, the error mentions them, as on a real server.
+For each part of that user, the sender needs the verb `impersonate` on a resource: users or serviceaccounts,
+groups, uids, or userextras/NAME. Differs: the permissions of constrained impersonation (`impersonate-on:...`)
+have no effect. However, the error for a forbidden user or service account mentions them, as on a real server.
 Follows: kubernetes apiserver pkg/endpoints/filters/impersonation.
 """
 
@@ -86,9 +86,9 @@ def _rights(asked: User) -> Iterator[Attributes]:
 
 def _refusal(user: User, right: Attributes, wanted: Attributes | PathAttributes) -> StatusError:
     """
-    Return the error (403) if the sender may not act as a user.
+    Return the error (403) for a sender who may not impersonate a user or service account.
 
-    It mentions the verb that constrained impersonation requires, as a real server's error does.
+    The error mentions the verb that constrained impersonation requires, as a real server's error does.
     """
     verb = f"impersonate-on:{'serviceaccount' if right.namespace else 'user-info'}:{wanted.verb}"
     if isinstance(wanted, PathAttributes):

@@ -2,8 +2,8 @@
 Encodes OpenAPI documents in protobuf, as gnostic's openapi.v2.Document and openapi.v3.Document.
 
 Go clients request these messages (kubectl for an unknown kind, and the discovery client's OpenAPISchema).
-Tables contain the field number and the writer of each member that occurs in the sandbox's documents.
-Extensions, and values of any type, are YAML texts. The sandbox writes them in JSON, a subset of YAML.
+Tables map each member that occurs in the sandbox's documents to its field number and its writer.
+The messages contain extensions and values of any type as YAML. The sandbox writes JSON, a subset of YAML.
 Follows: gnostic-models openapiv2/OpenAPIv2.proto and openapiv3/OpenAPIv3.proto.
 """
 
@@ -37,7 +37,7 @@ def version_3(document: bytes) -> bytes:
 
 
 def _members(value: Mapping[str, Any], fields: _Fields) -> bytes:
-    """Encode a message's fields. The row "x-" is for all extensions. Members without a row are omitted."""
+    """Encode a message's fields. The row "x-" applies to extensions. Members without a row are omitted."""
     written = []
     for key, member in value.items():
         if key in fields:
@@ -110,7 +110,7 @@ def _additional(write: _Writer) -> _Writer:
 
 
 def _checks(first: int) -> _Fields:
-    """Return the rows of the validation keywords, numbered from first. Both versions use this order."""
+    """Return the rows of the validation keywords. In both versions, their numbers ascend from first."""
     rows: tuple[tuple[str, _Writer], ...] = (
         ("multipleOf", double),
         ("maximum", double),

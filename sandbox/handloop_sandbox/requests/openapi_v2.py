@@ -1,8 +1,8 @@
 """
 `/openapi/v2`: all version 3 documents merged into one document in the older format, as JSON.
 
-References point into `definitions`. Keywords that version 2, or kubectl's reader of it, does not support are
-omitted: defaults, alternatives, and the types of values that can be null or arbitrary.
+References point into `definitions`. Keywords that version 2 or kubectl does not support are omitted, such as
+`default`, `anyOf`, and the `type` of a value that can be null.
 Follows: kube-openapi pkg/openapiconv and apiextensions pkg/controller/openapi/v2/conversion.go.
 """
 

@@ -180,7 +180,7 @@ def served(resource: ServedResource, stored: Stored) -> Stored:
 
 def all_served(resource: ServedResource, items: Sequence[Stored]) -> Sequence[Stored]:
     """
-    Return stored objects for selectors to evaluate. If a webhook converts them, it converts all at once.
+    Return the objects to which selectors apply. If a webhook converts the objects, it converts all at once.
 
     Raises: ConversionNeededError if the webhook must be called first, or ConversionFailedError if it failed.
     """

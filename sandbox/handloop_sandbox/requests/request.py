@@ -24,7 +24,7 @@ class Request(NamedTuple):
     One HTTP request.
 
     path does not include the query, and is still percent-encoded. Header names are in lower case. The values
-    of a repeated header are separated by newlines if more than one value counts.
+    of a repeated Impersonate header are separated by newlines.
     """
 
     method: str
@@ -77,7 +77,7 @@ class Response(NamedTuple):
 
 
 class WatchResponse(NamedTuple):
-    """A stream of watch events: the status 200, these headers, and then the subscription's lines."""
+    """An answer with status 200 whose body is a stream of watch events, the subscription's lines."""
 
     headers: Headers
     subscription: Subscription

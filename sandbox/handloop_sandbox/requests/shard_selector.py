@@ -45,7 +45,7 @@ _TYPES: Final = {bool: "bool", int: "int64", float: "float64", type(None): "stru
 
 @dataclass(frozen=True, slots=True)
 class ShardSelector:
-    """The hash ranges that a request selects for one field, as written. They can overlap and repeat."""
+    """The hash ranges that a request selects for one field. Ranges can overlap or occur more than once."""
 
     field: ShardField
     ranges: tuple[ShardRange, ...]
@@ -138,7 +138,11 @@ def _path(node: Node) -> str:
 
 
 def _hash(node: Node, name: str) -> str:
-    """Return the text of a hash, which must be 0x and 16 lower-case hexadecimal digits, or _END (2**64)."""
+    """
+    Return the text of a hash.
+
+    Raises: SelectorError if the text is neither 0x with 16 lower-case hex digits nor _END (2**64).
+    """
     if not isinstance(node, Literal):
         kind = _KINDS[type(node)]
         raise SelectorError(f"{name} must be a string literal (e.g. '0xff'), got expression kind {kind}")

@@ -84,7 +84,11 @@ def _value_from(path: str, variable: Object) -> list[Cause]:
 
 
 def field_causes(path: str, reference: Object, *, files: bool = False) -> list[Cause]:
-    """Return the validation errors for a fieldRef: in a volume if files is true, otherwise in a variable."""
+    """
+    Return the validation errors for a fieldRef.
+
+    If files is true, the reference is in a volume; otherwise, it is in an environment variable.
+    """
     allowed = _FILE_FIELD_PATHS if files else _ENV_FIELD_PATHS
     field = reference.get("fieldPath", "")
     if not field:

@@ -114,7 +114,7 @@ def _must_not(member: str, wrong: Any, told: str, unless: _Exempt = _never) -> _
 
 
 def _each_must(member: str, wrong: Sequence[Any], told: str, unless: _Exempt = _never) -> _Find:
-    """Return a check that no container's security context has one of the wrong values in a field."""
+    """Return a check that a field has none of the wrong values in any container's security context."""
 
     def find(spec: Object) -> str:
         names = _names(spec, lambda entry: _value(_security(entry), member) in wrong)
@@ -124,7 +124,7 @@ def _each_must(member: str, wrong: Sequence[Any], told: str, unless: _Exempt = _
 
 
 def _one_must_set(wrong: _Find, member: str, right: Sequence[Any], told: str, unless: _Exempt) -> _Find:
-    """Return a check that runs `wrong`, and then requires the field in the pod or in each container."""
+    """Return the check `wrong`, extended to require that the pod or each container sets the field."""
 
     def find(spec: Object) -> str:
         silent = _names(spec, lambda entry: _value(_security(entry), member) is None)

@@ -1,5 +1,5 @@
 """
-Validation rules for RBAC roles and bindings. A binding cannot change its role.
+Validation rules for RBAC roles and bindings. The role of a binding cannot change.
 
 Follows: kubernetes pkg/apis/rbac/validation.
 """
@@ -75,7 +75,11 @@ def role_binding(new: Object, old: Object | None, subresource: str) -> list[Caus
 
 
 def cluster_role_binding(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """Return the errors for a ClusterRoleBinding. Its role is a ClusterRole; accounts need a namespace."""
+    """
+    Return the validation errors for a ClusterRoleBinding, which refers to a ClusterRole.
+
+    A subject that is a service account must have a namespace.
+    """
     del subresource
     return _binding(new, old, ("ClusterRole",))
 

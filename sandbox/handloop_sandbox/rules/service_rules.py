@@ -117,7 +117,7 @@ def service(new: Object, old: Object | None, subresource: str) -> list[Cause]:
     """
     Return the validation errors for a Service.
 
-    If its addresses are wrong, only their errors are returned.
+    If the addresses are invalid, only the errors for the addresses are returned.
     """
     if subresource == "status":
         return []

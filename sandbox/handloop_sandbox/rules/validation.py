@@ -121,5 +121,5 @@ _SUBDOMAIN: Final = _rule(names.dns_1123_subdomain)
 
 
 def name_rule(resource: ServedResource) -> NameRule:
-    """Return the naming rule of a kind. Its second argument is whether the name is a generateName prefix."""
+    """Return the naming rule of a kind. The second argument of the rule is true for a generateName prefix."""
     return _NAME_RULES.get((resource.group, resource.plural), _SUBDOMAIN)

@@ -114,7 +114,7 @@ def _content(kind: str, path: str, source: Object) -> list[Cause]:
 
 
 def _elsewhere(kind: str, path: str, source: Object) -> list[Cause]:
-    """Return the validation errors for a volume source that is not an API object."""
+    """Return the validation errors for a volume source such as a host path, an NFS share or an image."""
     where, causes = source.get("path", ""), []
     match kind:
         case "hostPath":

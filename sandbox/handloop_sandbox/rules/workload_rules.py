@@ -271,7 +271,7 @@ def _frozen(spec: Object) -> dict[str, Any]:
 
 
 def _with_claims(spec: Object) -> Object:
-    """Return a StatefulSet's spec with a volume for each claim template, like the volumes of its pods."""
+    """Return a StatefulSet's spec whose pod template also has the volumes from the claim templates."""
     claims = [part(claim, "metadata").get("name", "") for claim in entries(spec, "volumeClaimTemplates")]
     if not claims:
         return spec
