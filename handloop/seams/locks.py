@@ -51,7 +51,7 @@ def set_lock_factory(factory: LockFactory) -> LockFactory:
 
 def new_lock(name: str, rank: int) -> Lock:
     """
-    Return a lock that a thread can take only while it holds no lock of the same or a higher rank.
+    Return a lock. A thread must not take the lock while it holds a lock of the same or a higher rank.
 
     Args: name has the form `Class._field`; rank is from docs/internals/threads-and-locks.md.
     """
@@ -59,15 +59,16 @@ def new_lock(name: str, rank: int) -> Lock:
 
 
 def new_condition(name: str, rank: int) -> threading.Condition:
-    """Return a condition over a new lock, which is created by new_lock."""
+    """Return a condition variable with a new lock from new_lock."""
     return condition_over(new_lock(name, rank))
 
 
 def condition_over(lock: Lock) -> threading.Condition:
     """
-    Return a condition over a lock that also guards other state.
+    Return a condition variable with a lock that also guards other state.
 
-    A lock can have its own `new_condition()`, with which a test chooses the thread that wakes up.
+    If the lock has a method `new_condition`, its result is returned. With such a lock, a test chooses the
+    thread that wakes up.
     """
     own: Callable[[], threading.Condition] | None = getattr(lock, "new_condition", None)
     return own() if own is not None else threading.Condition(lock)  # type: ignore[arg-type]
@@ -77,9 +78,9 @@ def acquire_contended(lock: Lock) -> None:
     """
     Take a lock that another thread held when the caller tried it without blocking.
 
-    Yield a few times before blocking. A thread that blocks is given the lock while it must still wait for the
-    interpreter's lock. Meanwhile the running thread wants the lock again, and blocks as well. From then on,
-    every use of a busy lock costs a thread switch. A thread that yields instead lets the owner finish.
+    Yield a few times before blocking. A thread that blocks can own the lock before it gets the GIL. The
+    running thread then wants the lock again, and blocks as well. From then on, every use of a busy lock costs
+    a thread switch. A thread that yields instead lets the lock's owner finish.
     """
     for _ in range(_YIELDS_BEFORE_BLOCKING):
         time.sleep(0)

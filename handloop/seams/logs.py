@@ -74,7 +74,11 @@ def drop_unwanted(logger: WrappedLogger, method: str, event: EventDict) -> Event
 
 
 class _Rendered:
-    """Formats lines like `Failed to list reflector=foos err=...`. Shows a bug's traceback once per place."""
+    """
+    Formats lines like `Failed to list reflector=foos err=...`.
+
+    The traceback is shown only for the first error of its type from a line of code.
+    """
 
     def __init__(self) -> None:
         self._places = TracebackPlaces()
@@ -118,7 +122,7 @@ class _Logger:
     """
     One of our loggers, which follows structlog's configuration if there is one, or otherwise our own.
 
-    The logger is set up on its first line, because each reconcile has its own logger, and often logs no line.
+    The logger is set up when it logs its first line, because many loggers, such as a reconcile's, log none.
     Threads: usable from any thread.
     """
 
@@ -149,8 +153,8 @@ class _Logger:
 
 def get_logger(name: str, **facts: Any) -> Any:
     """
-    Return the logger of a controller or another part of handloop: structlog's interface to `handloop.<name>`.
+    Return a structlog logger, which by default logs to the stdlib logger `handloop.<name>`.
 
-    Args: facts are added to each of the logger's lines.
+    Args: name is the name of a controller or of another part of handloop. facts are added to each line.
     """
     return _Logger(name, facts)

@@ -38,7 +38,7 @@ class OTelTracer:
         self._clock = clock
 
     def reconcile(self, work: Work) -> AbstractContextManager[Span]:
-        """See Tracer. The waits become child spans, which end before the span itself begins."""
+        """See Tracer. The waits become child spans, which end before the span itself starts."""
         parent = _NOWHERE if work.parent is None else trace.set_span_in_context(_remote(work.parent))
         return self._span(work.name, trace.SpanKind.CONSUMER, work.facts, parent, work=work)
 

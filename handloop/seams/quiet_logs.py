@@ -10,12 +10,12 @@ from typing import Any, NoReturn, TypeAlias
 import structlog
 
 Hear: TypeAlias = Callable[[str, Mapping[str, Any]], object]
-"""Receives a line's level, such as error, and the line's parts. Its `event` is the text."""
+"""A function that receives a line's level, such as error, and its parts. The part `event` is the text."""
 
 
 @contextmanager
 def quiet_logs(hear: Hear = lambda *_: None) -> Iterator[None]:
-    """Drop all log lines of this process during the context. Args: hear receives each of our lines."""
+    """Drop all log lines of this process during the block. Args: hear receives each of structlog's lines."""
 
     def drop(_: object, level: str, event: Mapping[str, Any]) -> NoReturn:
         hear(level, event)

@@ -29,7 +29,7 @@ class Seams:
     spawn: Spawn = spawn_thread
 
     def __post_init__(self) -> None:
-        """Check the clock, before threads fail because of it. Raises: TypeError if it lacks a method."""
+        """Check the clock, so that no thread fails later. Raises: TypeError if the clock lacks a method."""
         methods = ("now", "time", "wait", "wait_until", "sleep")
         missing = [name for name in methods if not callable(getattr(self.clock, name, None))]
         if missing:

@@ -1,5 +1,5 @@
 """
-Reports what happens at the twelve steps of ARCHITECTURE.md's picture, while a viewer watches.
+Reports what happens at the twelve steps of the picture in ARCHITECTURE.md, while a viewer watches.
 
 Every step checks `TRACE.on` first, so that a step without a viewer costs only this attribute test.
 Decision: The live page has no hook in the product.

@@ -17,7 +17,7 @@ K = TypeVar("K")
 
 
 class AuthorExit(Exception):  # noqa: N818 - it is named after what happened
-    """On a vital thread, an author's function raised an error that ends programs, such as SystemExit."""
+    """On a vital thread, an author's function raised SystemExit, or another error that ends a program."""
 
 
 def as_error(error: BaseException) -> Exception:
@@ -71,10 +71,10 @@ def side_by_side(name: str, calls: Sequence[Callable[[], R]], spawn: Spawn, *, a
     Return the results of calls, in order. Up to at_once calls run in parallel, on this thread and on
     `<name>-<i>`.
 
-    Calls begin in order. After an error, no further call begins.
+    Calls start in order. After an error, no further call starts.
 
     Raises: the error of the failed call that comes first in the sequence.
-    Blocks: until all calls that have begun have ended.
+    Blocks: until all calls that have started have ended.
     """
     waiting = deque(enumerate(calls))
     results: dict[int, R] = {}

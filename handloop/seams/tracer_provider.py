@@ -36,10 +36,10 @@ def start_tracing(environment: Mapping[str, str] = os.environ) -> None:
     try:
         from handloop.seams.otel_tracer import new_tracer  # noqa: PLC0415 - it is an extra that few have
     except ImportError as error:
-        log.warning("Traces nothing: pip install 'handloop[otel]'", asked=asked, err=str(error))
+        log.warning("No spans are sent: pip install 'handloop[otel]'", asked=asked, err=str(error))
         return
     tracer = new_tracer()
     if tracer is not None:
         TRACING.start(tracer)
     elif asked:
-        log.warning("Traces nothing: use opentelemetry-instrument to set a tracer provider", asked=asked)
+        log.warning("No spans are sent: use opentelemetry-instrument to set a tracer provider", asked=asked)

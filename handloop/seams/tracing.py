@@ -1,5 +1,5 @@
 """
-Traces, with the causes, waits and requests of a reconcile as spans.
+Traces each reconcile as a span, together with its causes, its waits and its requests.
 
 Callers check `TRACING.on` first, so that a process without a tracer pays only for that attribute test. Our
 tracer, handloop/seams/otel_tracer.py, passes all spans to OpenTelemetry. The tracer is imported only if
@@ -16,7 +16,9 @@ from typing import Final, NamedTuple, Protocol
 
 ANNOTATIONS: Final = ("tracing.k8s.io/traceparent", "traceparent")
 """
-The annotations in which an object's writer stores its trace context: KEP-5915's name and the most common one.
+Annotations in which a client stores its trace context when it writes an object.
+
+KEP-5915 proposes the first name. The second one is the most common.
 """
 
 _TRACEPARENT: Final = re.compile(
@@ -41,8 +43,8 @@ def parse_traceparent(text: str) -> SpanContext | None:
     """
     Return the context in any client's traceparent, or None if it is invalid.
 
-    Follows: W3C Trace Context, which allows only lower case, and no IDs of zeros. Of later versions, only the
-    known part is read.
+    Follows: W3C Trace Context, which allows only lower case, and no all-zero IDs. If the version is later
+    than 00, only the fields of version 00 are read.
     """
     found = _TRACEPARENT.fullmatch(text) if len(text) <= _LONGEST else None
     if found is None:
@@ -70,11 +72,11 @@ class Wait(NamedTuple):
 
 class Work(NamedTuple):
     """
-    A reconcile that is about to begin.
+    A reconcile that is about to start.
 
     Fields: facts are the span's attributes; causes describe why the reconcile runs; parent is the span whose
-    write the reconcile directly follows; links are other spans that it follows; waits are its waits, oldest
-    first.
+    write triggered the reconcile; links are other spans that led to the reconcile, such as the previous
+    reconcile's; waits are the periods in which the name waited, oldest first.
     """
 
     name: str
@@ -135,7 +137,12 @@ NO_TRACER: Final = NoTracer()
 
 
 class Tracing:
-    """The tracer of this process. State: on is true while one is set; tracer. Threads: any can read it."""
+    """
+    The tracer of this process.
+
+    State: on is true while a tracer is set; tracer is that tracer, or else NO_TRACER.
+    Threads: any thread can read the state.
+    """
 
     __slots__ = ("on", "tracer")
 
@@ -154,7 +161,7 @@ class Tracing:
         self.tracer = NO_TRACER
 
     def sampled(self) -> SpanContext | None:
-        """Return this thread's span if the sampler keeps it. The IDs of other spans cannot be looked up."""
+        """Return this thread's span if it is sampled, because other spans cannot be looked up by ID."""
         found = self.tracer.current()
         return found if found is not None and found.sampled else None
 

@@ -6,12 +6,12 @@ A kit for testing controllers, in addition to the pytest fixtures `sandbox` and 
     assert_kstatus      check an object's state by the rules of kstatus; kstatus(obj) returns it
     assert_rbac_exact   check that the declared access equals the used access
     assert_converts     check that conversions between a kind's versions lose no data
-    FakeClock           a clock that the test moves
+    FakeClock           a clock that the test advances
     caches, FakeRecorder, RecordedWrites    parts of a Context, for a reconciler without a server
 
-The modules running_sandbox and running_operator offer the fixtures as context managers, managed_sandbox has a
-sandbox without sockets, and sharing has replicas that share slots. These modules need the sandbox extra; the
-names above do not.
+The modules running_sandbox and running_operator offer the fixtures as context managers, managed_sandbox
+offers a sandbox without sockets, and sharing runs replicas that share slots. These modules need the sandbox
+extra; the names above do not.
 """
 
 from handloop.controller.runtime.events.fake_recorder import FakeRecorder

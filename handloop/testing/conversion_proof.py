@@ -34,7 +34,7 @@ from handloop.testing.schema_values import Schema
 
 _BY_CHANCE: Final = 200
 _SMALLER: Final = 300
-"""How many times a failing object is made smaller."""
+"""The maximum number of parts that are removed from a failing object to find a smaller one."""
 _METADATA: Final[Document] = {
     "name": "a",
     "namespace": "default",
@@ -70,8 +70,8 @@ def assert_converts(kind: type[Kind], *, samples: Sequence[Kind] = (), seed: int
     Args: samples are objects of any version. They are needed for constraints that the schema does not reveal,
     such as CEL rules or a pattern that is hard to match. seed determines the random objects.
     Raises: AssertionError with the smallest object and the field; ValueError for a kind without conversion
-    functions, or with a field for which no value is known. Blocks: for a second if there are a hundred
-    fields.
+    functions, or with a field for which no value is known. Blocks: for about a second if the kind has a
+    hundred fields.
     """
     if not is_converted(kind):
         raise ValueError(f"no functions convert the versions of {kind.__name__}; there is nothing to prove")
@@ -107,7 +107,7 @@ class _Version:
         self.objects = [each for each in bare if self.takes(each)]
         if not self.objects:
             raise ValueError(
-                f"{kind.__name__}: no object that fits its schema and rules is known; pass samples"
+                f"{kind.__name__}: found no object that its schema and rules allow; pass one in samples=[...]"
             )
 
     def whole(self, fields: Document) -> Document:
@@ -153,7 +153,7 @@ class _Pair:
             if self._to(target, deepcopy(given)) != there:
                 return _Broken("gives something else the second time", (), there)
             if _read(target.kind, there) is None:
-                return _Broken(f"gives what is no {target.name}", (), there)
+                return _Broken(f"gives an object that is not a valid {target.name}", (), there)
             back = self._to(source, there)
         except ConversionError as error:
             return _Broken(f"fails: {error}", (), None)
@@ -172,9 +172,9 @@ class _Pair:
         try:
             seen = self._to(target, self._to(source, edited))
         except ConversionError as error:
-            return _Broken(f"fails after a change as {target.name}: {error}", (), None, edit)
+            return _Broken(f"fails after a change made in {target.name}: {error}", (), None, edit)
         paths = _differences(target.kind, edited, seen)
-        return _Broken(f"loses a change as {target.name} of", paths, seen, edit) if paths else None
+        return _Broken(f"loses a change made in {target.name} to", paths, seen, edit) if paths else None
 
     def _to(self, version: _Version, obj: Document) -> Document:
         return self._converter.convert(obj, version.kind.resource.api_version)
@@ -272,7 +272,7 @@ def _bare(obj: Kind) -> Kind:
 
 
 def _metadata(obj: Document) -> Document:
-    """Return the metadata without the kept-field annotations, which disappear when their fields change."""
+    """Return the metadata without the annotations for kept fields, which conversions add and remove."""
     metadata: Document = obj["metadata"]
     ours = f"{obj['apiVersion'].partition('/')[0]}/kept-"
     annotations = metadata.get("annotations", {}).items()

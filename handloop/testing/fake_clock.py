@@ -1,4 +1,4 @@
-"""A clock that the test moves, or that moves itself on each sleep."""
+"""A clock that the test advances, or that advances on each sleep."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class FakeClock:
     Waiters are woken by notify, by `advance`, or by their event, and do not time out in real time. However, a
     wait that is longer than 30 real seconds raises an error, so that a wrong test fails instead of hanging.
 
-    After `advance`, `wait_for_waiters` counts a thread again only once it waits for a new point in time. To
-    be sure that a thread waits for the right time, use `wait_for_deadline`.
+    If `advance` reaches a thread's deadline, `wait_for_waiters` does not count the thread until it waits for
+    a later time. To be sure that a thread waits for the right time, use `wait_for_deadline`.
 
     If moves_itself is true, a sleep advances the time and returns at once. Use this for code that sleeps
     between attempts on one thread.
@@ -57,7 +57,7 @@ class FakeClock:
         return self.wait_until(condition, deadline)
 
     def wait_until(self, condition: threading.Condition, at: float | None) -> bool:
-        """Wait once on condition (held by the caller). Return False if virtual time has reached at."""
+        """Wait once on condition (held by the caller). Return False if virtual time has reached `at`."""
         deadline = math.inf if at is None else at
         token = self._register(condition, deadline)
         if token is None:
@@ -73,7 +73,7 @@ class FakeClock:
         return self.now() < deadline
 
     def sleep(self, seconds: float, stop: threading.Event) -> bool:
-        """Wait until virtual seconds have passed or stop is set. Return True if stop is set."""
+        """Wait until the virtual seconds have passed or stop is set. Return True if stop is set."""
         if self._moves_itself:
             if not stop.is_set():
                 self.slept.append(seconds)
@@ -128,8 +128,8 @@ class FakeClock:
         """
         Register a waiter. Return None if its deadline has passed.
 
-        The lock is held throughout. An advance before this call is seen here, and a later advance notifies
-        condition.
+        The clock's lock is held during this call. Therefore an earlier `advance` has already changed the
+        time, and a later one notifies the condition.
         """
         with self._changed:
             if deadline <= self._now:

@@ -1,9 +1,9 @@
 """
 kstatus, the rules by which `helm --wait`, Flux and others derive an object's state from its fields.
 
-Follows: sigs.k8s.io/cli-utils pkg/kstatus/status/{generic,status,core}.go @5895ad6c1, differs: the group
-extensions has no rules. ConfigMap, Secret, CronJob and PodDisruptionBudget need no rules, because they have
-no condition Ready and are always ready once their generation has been observed.
+Follows: sigs.k8s.io/cli-utils pkg/kstatus/status/{generic,status,core}.go @5895ad6c1, differs: no rules
+for the API group extensions. ConfigMap, Secret, CronJob and PodDisruptionBudget need no rules, because they
+have no condition Ready and are always ready once their generation has been observed.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ class ManagedSandbox:
     A sandbox without sockets, and the managers that run on it.
 
     Fields: sandbox is the server; client is an administrator's client, which the managers use; registry is
-    for the managers' metrics; stop ends everything that runs here, and the waits in the client's requests.
+    for the managers' metrics; setting stop ends the managers, and the waits in the client's requests.
     """
 
     def __init__(self, *kinds: type[Kind], lifelike: bool = False) -> None:
@@ -65,7 +65,7 @@ class ManagedSandbox:
         return made
 
     def manager(self, **options: Any) -> Manager:
-        """Create a manager. Create only one, because it registers its metrics. The options are Manager's."""
+        """Create a manager with Manager's options. Create only one, because it registers its metrics."""
         return Manager(self.client, registry=self.registry, **options)
 
     def post(self, path: str, document: Mapping[str, Any]) -> None:

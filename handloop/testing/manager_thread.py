@@ -14,7 +14,7 @@ class ManagerThread:
     """
     Runs a manager on its own thread until stop is set.
 
-    Fields: manager; stop; error is the error that the run has raised, or None.
+    Fields: manager is the manager that runs; setting stop ends its run; error is what it raised, or None.
     Threads: used on the test's thread. The manager's thread has the given name.
     """
 
@@ -35,8 +35,9 @@ class ManagerThread:
 
     def result(self) -> None:
         """
-        Wait until the manager has ended. Raises: the same errors as Manager.run; AssertionError after a
-        minute.
+        Wait until the manager has ended.
+
+        Raises: the same errors as Manager.run; AssertionError if the manager has not ended after a minute.
         """
         self._thread.join(_JOIN_SECONDS)
         assert self.has_ended(), f"the {self._thread.name} did not stop within {_JOIN_SECONDS:g} s"
@@ -44,7 +45,7 @@ class ManagerThread:
             raise self.error
 
     def end(self) -> None:
-        """Stop the manager. Raises and blocks: in the same way as result."""
+        """Stop the manager. Raises: the same errors as result. Blocks: until the manager has ended."""
         self.stop.set()
         self.result()
 

@@ -32,14 +32,14 @@ class RecordedWrites:
     """
     Implements handloop.client.transport.Transport with a dict of objects that every write changes.
 
-    Nothing is validated, and only a resource version is added, but no defaults, UID or generation. An apply
-    and a strategic patch are merged like a merge patch (RFC 7396); a JSON patch is an AssertionError. To see
-    how a server treats a write, use the sandbox.
-    Fields: writes, oldest first. Threads: used on the test's thread.
+    Nothing is validated. A write sets a resource version, but adds no defaults, UID or generation. An apply
+    and a strategic patch are merged like a merge patch (RFC 7396); a JSON patch raises an AssertionError. To
+    see how a server treats a write, use the sandbox.
+    Fields: writes holds the writes, oldest first. Threads: used on the test's thread.
     """
 
     def __init__(self, *objects: Kind) -> None:
-        """Args: objects are the existing objects, which can then be read and patched."""
+        """Store objects, which can then be read and patched like objects on a server."""
         self.writes: list[Recorded] = []
         self._documents = {_path_of(obj): _document(obj) for obj in objects}
         self._version = 0
@@ -57,7 +57,7 @@ class RecordedWrites:
         body: bytes | None = None,
         **_: Any,
     ) -> Response:
-        """Return the current object, 404 if it does not exist, or 409 if a new object already exists."""
+        """Return the object, or 404 if it does not exist, or 409 if a create names an existing object."""
         path = unquote(path)
         if method == "GET":
             return self._answer(path)

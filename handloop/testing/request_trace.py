@@ -24,16 +24,16 @@ class RequestTrace:
     """
     Wraps an engine and records its requests. It can also refuse them, or run a function before or after each.
 
-    State: _asked, under _lock. The test sets refuse, before and after. Threads: requests arrive on the
-    sandbox's threads, so `before` delays the whole server.
+    State: _asked holds the requests, under _lock. The test sets refuse, before and after.
+    Threads: each HTTP request runs on the server's event loop, so that `before` delays the whole server.
     """
 
     def __init__(self, engine: Engine, token: str, *, user_agent: str = PROGRAM) -> None:
         """
         Intercept the engine's requests.
 
-        Args: token is the administrator's, because paths can begin with it. Only requests whose user agent
-        begins with user_agent are recorded; if user_agent is empty, all requests are.
+        Args: token is the administrator's, which is removed from paths that start with it. Only requests
+        whose user agent starts with user_agent are recorded; if user_agent is empty, all requests are.
         """
         self._user_agent = user_agent
         self._begin = engine.begin
@@ -46,7 +46,7 @@ class RequestTrace:
         engine.begin = self._pass  # type: ignore[method-assign] # every request passes through this seam
 
     def asked(self) -> list[RequestAttributes]:
-        """Return the requests for resources, oldest first, without the client's reviews of its own rights."""
+        """Return the requests for resources, oldest first, but not the reviews of tokens and rights."""
         with self._lock:
             return list(self._asked)
 

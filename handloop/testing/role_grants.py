@@ -54,7 +54,7 @@ def refused(asked: Collection[RequestAttributes], granted: Collection[Grant]) ->
 
 
 def unused(asked: Collection[RequestAttributes], granted: Collection[Grant]) -> set[Grant]:
-    """Return the grants that no request needed, except rights such as bind that no request shows."""
+    """Return the grants that no request needed, except for rights such as bind, which are never requests."""
     requests = (one for one in granted if not _is_no_request(one))
     return {grant for grant in requests if not any(grant.allows(one) for one in asked)}
 
@@ -80,8 +80,8 @@ def assert_rbac_exact(operator: Accessing) -> None:
     Check that the roles for the declared access and the requests so far match exactly, in both directions.
 
     A streamed list needs both list and watch, and a patch that creates its object needs both patch and
-    create. The runtime declares some access for rare cases, which can stay unused: get for the controller's
-    kind and for kinds that are written, the status of a kind with conditions, kinds of refers_to, and Events.
+    create. The runtime declares some access only for rare cases. The following can therefore stay unused: get
+    for reconciled and written kinds, the status of a kind with conditions, kinds in refers_to, and Events.
     Raises: AssertionError with every request that no role allows, and every verb that no request used.
     """
     asked = operator.asked()

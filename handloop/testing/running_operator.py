@@ -43,8 +43,8 @@ class RunningOperator:
     """
     A manager for one set_up, over HTTP and on its own thread.
 
-    Fields: manager; namespaces are the watched ones, () for all. Threads: used on the test's thread; the
-    manager's thread is called `operator`.
+    Fields: manager is set_up's manager; namespaces are the watched ones, () for all.
+    Threads: used on the test's thread. The manager's thread is called `operator`.
     """
 
     def __init__(
@@ -57,11 +57,11 @@ class RunningOperator:
         **options: Any,
     ) -> None:
         """
-        Call set_up, and apply the reconciled kinds' CRDs, unless the test has applied one with that version.
+        Call set_up, and apply the CRD of each reconciled kind, unless a CRD of the test serves its version.
 
-        Args: pass sandbox.clock as clock to make the operator's time move with the server's; None means real
-        time. options are Manager's.
-        Raises: AssertionError for another program's kind whose CRD is not in the sandbox.
+        Args: clock is sandbox.clock if the operator's time must advance with the server's; None means real
+        time. options are Manager's options.
+        Raises: AssertionError if another program defines a reconciled kind and the sandbox lacks its CRD.
         """
         config = load_config(kubeconfig=str(sandbox.kubeconfig))
         if clock is not None:
@@ -79,12 +79,16 @@ class RunningOperator:
         for foreign in (kind.resource for kind in kinds if not has_own_definition(kind)):
             served = sandbox.client.discovery().resources(foreign.group, foreign.version)
             assert served, (
-                f"the sandbox has no {foreign}, and its type creates no CustomResourceDefinition; "
-                "call sandbox.apply(...) with its program's CRD before the operator starts"
+                f"the sandbox does not serve {foreign}, which another program defines; "
+                "call sandbox.apply(...) with that program's CRD before the operator starts"
             )
 
     def _define(self, kind: type[Kind]) -> None:
-        """Apply a type's CRD, unless the test's own CRD serves it, perhaps with more versions and objects."""
+        """
+        Apply a type's CRD, unless a CRD of the test already serves the type.
+
+        The test's CRD stays, because it can have further versions and objects.
+        """
         resource, defined = kind.resource, self._sandbox.defined
         name = f"{resource.plural}.{resource.group}"
         served = self._sandbox.client.discovery().resources(resource.group, resource.version)
@@ -126,7 +130,7 @@ class RunningOperator:
 
     def untold(self) -> list[str]:
         """
-        Return the objects that kstatus calls Current although their last reconcile failed or waits.
+        Return objects that kstatus calls Current although their last reconcile failed or raised WaitError.
 
         Kinds whose status has no observed_generation are left out. Blocks: for a moment if any objects are
         found.
@@ -160,12 +164,12 @@ class RunningOperator:
         return [obj for obj in found if hasattr(getattr(obj, "status", None), "observed_generation")]
 
     def _reconcile_again(self) -> None:
-        """Reconcile again, because a running reconcile may have read the old time and would wait too long."""
+        """Queue running reconciles again, because one that has read the old time may wait too long."""
         for controller in self._controllers():
             controller.reconcile_again("the clock was moved")
 
     def _drops(self) -> str:
-        """Return a note on the events that predicates dropped, which a failed wait may have needed."""
+        """Return a note on the events that predicates dropped, because a test's wait may need one."""
         told = ", ".join(f"{cause} ({count:g})" for cause, count in self._counts("dropped_events", "cause"))
         return f"predicates dropped watch events: {told}" if told else ""
 
@@ -195,9 +199,9 @@ def running_operator(
     """
     Run a set_up for the duration of the block, and then check its behavior.
 
-    The checks are: the operator becomes quiet; no ERROR line was logged; no object whose last reconcile
-    failed or waits is Current for kstatus; a second run of set_up writes only handloop's own Events, such as
-    NameTaken; neither run left a thread behind. Faults are cleared before the checks.
+    The checks are: the operator becomes quiet; no ERROR line was logged; kstatus calls no object Current if
+    its last reconcile failed or raised WaitError; a second run of set_up writes only handloop's own Events,
+    such as NameTaken; neither run left a thread behind. Faults are cleared before the checks.
 
     Args: set_up is the function for handloop.controller.cli.main, and is called twice. expected_errors is a
     regular expression for the allowed ERROR lines; None allows no errors. options are RunningOperator's clock
@@ -241,7 +245,7 @@ def _events_of_authors(sandbox: RunningSandbox) -> set[tuple[str, str]]:
 
 
 def _each_once(lines: Sequence[str]) -> list[str]:
-    """Return the first line of each error. Lines of retries differ only in what _OF_ONE_TRY matches."""
+    """Return the first line of each error. The lines of its retries differ only where _OF_ONE_TRY matches."""
     first: dict[str, str] = {}
     for line in lines:
         first.setdefault(_OF_ONE_TRY.sub("", line), line)

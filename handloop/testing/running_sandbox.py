@@ -86,8 +86,8 @@ class RunningSandbox:
         """
         Apply objects like `kubectl apply --server-side`: dicts, YAML strings or YAML files.
 
-        Returns: the stored objects. Raises: RefusedError. Also TypeError and ValueError for other values,
-        before any object is applied. Blocks: until an applied definition is served.
+        Returns: the stored objects. Raises: RefusedError; TypeError or ValueError for a value that is not an
+        object, before any object is applied. Blocks: until each applied CRD is served.
         """
         objects = [obj for manifest in manifests for obj in _objects(manifest)]
         for obj in objects:
@@ -112,7 +112,7 @@ class RunningSandbox:
         return self.client.resource(what).get(name, namespace=_where(what, namespace))
 
     def delete(self, kind: type[Kind], name: str, *, namespace: str = "default") -> None:
-        """Delete an object. With finalizers, deletion only begins. Raises: NotFound, other ClientErrors."""
+        """Delete an object. Finalizers delay its deletion. Raises: NotFound, other ClientErrors."""
         self.client.resource(kind).delete(name, namespace=_where(kind, namespace))
 
     def wait_for(
@@ -125,11 +125,11 @@ class RunningSandbox:
         seconds: float = SECONDS,
     ) -> K:
         """
-        Wait until an object exists, or until condition(object) is true.
+        Wait until an object exists and condition(object) is true.
 
         Returns: the object. Raises: AssertionError at the deadline, with the object's last state and the
         watch events that operators' predicates have dropped; ClientError.
-        Blocks: until then, or until the deadline.
+        Blocks: until the condition is true, for at most the given seconds.
         """
         seen: list[K] = []
 
@@ -151,13 +151,13 @@ class RunningSandbox:
     def wait_for_gone(
         self, kind: type[Kind], name: str, *, namespace: str = "default", seconds: float = SECONDS
     ) -> None:
-        """Wait until the object no longer exists. Raises: the same errors as wait_for. Blocks: until then."""
+        """Wait until the object is gone. Raises: the same errors as wait_for. Blocks: as long as wait_for."""
         what = f"rid of the {_named(kind, name, namespace)}"
         eventually(lambda: self._find(kind, name, namespace) is None, what, seconds=seconds)
 
     def finish(self, job: Kind) -> None:
         """
-        End a Job as if its pods had succeeded. Until this call, they run.
+        End a Job as if its pods had succeeded. The pods run until this call.
 
         Raises: RefusedError with the server's message, even for a Job that has already ended.
         """
@@ -169,10 +169,10 @@ class RunningSandbox:
 
     def asked(self, user_agent: str = "") -> list[RequestAttributes]:
         """
-        Return the requests for resources, oldest first. The fixture's own are left out unless user_agent
-        names it.
+        Return the requests for resources, oldest first.
 
-        Args: user_agent is the beginning of the requests' user agents.
+        Requests by the fixture itself are left out, unless user_agent matches its user agent.
+        Args: user_agent is a prefix of the requests' user agents.
         """
         mine = bool(user_agent) and _USER_AGENT.startswith(user_agent)
         return [
@@ -197,9 +197,9 @@ class RunningSandbox:
 
     def _applied(self, obj: Object) -> Object:
         """
-        Apply an object. If it is a definition, wait until it is served, because its objects may follow.
+        Apply an object. If the object is a CRD, wait until it is served, because its objects may follow.
 
-        If the definition is not served yet, retry, because a deleted definition may still occupy its names.
+        While the CRD is not served, retry, because a deleted CRD may still occupy its names.
         Raises: RefusedError. Blocks: for at most 2 s.
         """
         pause, tries = threading.Event(), _ESTABLISHED_TRIES
@@ -227,7 +227,9 @@ class RunningSandbox:
 @contextmanager
 def running_sandbox(folder: Path, **arguments: Any) -> Iterator[RunningSandbox]:
     """
-    Run a sandbox with its kubeconfig in a folder while the context lasts. Its Jobs wait for finish or fail.
+    Run a sandbox for the duration of the block, with its kubeconfig in a folder.
+
+    A Job runs until finish or fail is called.
 
     Args: arguments are Sandbox's arguments; a clock must be a SettableClock.
     """

@@ -1,8 +1,8 @@
 """
 Objects that a schema allows: the smallest one, and others that differ from it in one place.
 
-An object that differs in one place shows the effect of one field, and is small from the start. Random objects
-have many fields, and show how fields interact.
+An object that differs in one place shows the effect of one field, and need not be made smaller. Random
+objects have many fields, and show how fields interact.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def _lists(schema: Schema, random: Random) -> Iterator[list[Any]]:
 
 
 def _extremes(schema: Schema) -> list[int]:
-    """Return the smallest and largest whole numbers. They are safe here, because no pods are created."""
+    """Return the largest and smallest integers. Even a huge number of replicas creates no pods here."""
     if schema.get("type") != "integer":
         return []
     least, most = schema.get("minimum", -_INT32_MAX - 1), schema.get("maximum", _INT32_MAX)

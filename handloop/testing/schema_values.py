@@ -121,7 +121,7 @@ def _fields(schema: Schema, random: Random) -> dict[str, Any]:
 
 def some_value(schema: Schema, random: Random) -> Any:
     """
-    Return a random value. For a struct or a list, this does not create all values first.
+    Return a random value, without first creating every value of a struct or a list.
 
     Raises: NoValueError if this module knows none.
     """

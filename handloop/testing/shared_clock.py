@@ -1,4 +1,4 @@
-"""The sandbox's clock as an operator's clock, so that moving it moves time for both."""
+"""The sandbox's clock as an operator's clock, so that advancing it advances time for both."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LOOK_SECONDS: Final = 0.02
 
 class SharedClock:
     """
-    Implements handloop.seams.clock.Clock on a clock that a test moves.
+    Implements handloop.seams.clock.Clock on a clock that a test advances.
 
     A waiter checks every 20 ms of real time whether its time has come. Threads: usable from any thread.
     """
@@ -26,7 +26,7 @@ class SharedClock:
         return self.wait_until(condition, None if timeout_seconds is None else self.now() + timeout_seconds)
 
     def wait_until(self, condition: threading.Condition, at: float | None) -> bool:
-        """Wait once on condition (held by the caller). Return False if the time at has been reached."""
+        """Wait once on condition (held by the caller). Return False if the clock has reached `at`."""
         if at is None or at == inf:
             return condition.wait()
         if (left := at - self.now()) > 0:

@@ -65,8 +65,9 @@ class Sharing:
     """
     Replicas that can be started and stopped.
 
-    Fields: sandbox; shards; managers maps replicas to managers, in the order in which they started.
-    State, under _lock: _writes; _holders. Threads: the test's thread and the managers' threads.
+    Fields: sandbox and shards are shared by the replicas; managers maps replicas to managers, in the order in
+    which they started.
+    State, under _lock: _writes and _holders. Threads: used on the test's thread and the managers' threads.
     """
 
     def __init__(
@@ -114,7 +115,7 @@ class Sharing:
         return made
 
     def transport(self, replica: str) -> Transport:
-        """Return a replica's transport, for requests outside its manager. Even stray writes are sent."""
+        """Return a replica's transport, for requests outside its manager. Stray writes are sent, too."""
         return _Noted(self.sandbox.transport(), replica, self._lock, self._took)
 
     def start(self, *replicas: str) -> None:
@@ -127,7 +128,11 @@ class Sharing:
             running.start()
 
     def stop(self, *replicas: str) -> None:
-        """Stop some or all replicas. Raises: as Manager.run does. Blocks: until their slots are released."""
+        """
+        Stop the named replicas, or all replicas if none is named.
+
+        Raises: the same errors as Manager.run. Blocks: until their slots are released.
+        """
         chosen = [(one, self._running[one]) for one in replicas or tuple(self._running)]
         for _, running in chosen:
             running.stop.set()
@@ -148,7 +153,7 @@ class Sharing:
         """
         Wait until the replicas hold these numbers of slots, in the order in which the replicas started.
 
-        Raises: AssertionError at the deadline. Blocks: until they do, or until the deadline.
+        Raises: AssertionError at the deadline. Blocks: until the replicas hold the slots, or the deadline.
         """
 
         def are_held() -> bool:
@@ -178,7 +183,7 @@ class Sharing:
 
     def _slot_of(self, namespace: str, answer: bytes) -> int | None:
         """
-        Return an object's slot, or None if the response lacks the data for it.
+        Return an object's slot, or None if the response does not show it.
 
         If objects are divided by UID, the object's label contains the slot. Without the label, the slot
         follows from the owner's UID or, without an owner, from the object's own UID.

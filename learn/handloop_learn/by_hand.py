@@ -46,10 +46,9 @@ class HandInformer(SharedIndexInformer[T]):
 
 class ByHand:
     """
-    A controller on a stage, with caches, handlers, workers and a clock that the chapter drives. Use it with
-    `with`.
+    A controller whose caches, handlers, workers and clock are driven by the chapter. Use it with `with`.
 
-    Threads: the chapter's thread, and the one that serves the queue's delays.
+    Threads: used on the chapter's thread. Another thread serves the queue's delays.
     """
 
     def __init__(self, stage: Stage, controller: type[FooController]) -> None:

@@ -13,7 +13,7 @@ class Chapter(NamedTuple):
     A chapter: its module, its subject, and how many minutes it takes a reader.
 
     read is a docs page that explains more, with a heading after `#`. run is a recording on the live page that
-    shows the same thing, and at is a mark in that recording ("" = its beginning).
+    shows the same thing, and at is the name of a moment in that recording ("" = its start).
     """
 
     module: str
@@ -35,7 +35,7 @@ class Chapter(NamedTuple):
 
     @property
     def progress(self) -> str:
-        """The chapter's place and duration. `4/11, about 4 min`: chapter 3 is the fourth of 11."""
+        """The chapter's place and duration: `4/11, about 4 min` for the fourth of 11 chapters."""
         return f"{CHAPTERS.index(self) + 1}/{len(CHAPTERS)}, about {self.minutes} min"
 
     @property

@@ -29,8 +29,8 @@ class End(NamedTuple):
     The chapter's results.
 
     creator = the Deployment's field manager; first_uid, second_uid = the Deployment's UIDs before and after
-    its deletion; before, after = the numbers of the steps that ran then; errors = the errors of the syncs
-    after the deletion.
+    its deletion; before, after = the numbers of the steps that ran before and after the deletion;
+    errors = the errors of the syncs after the deletion.
     """
 
     creator: str

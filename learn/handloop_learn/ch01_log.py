@@ -13,13 +13,13 @@ from handloop_sandbox.storage.store import FIRST_RESOURCE_VERSION
 
 RECAP: Final = (
     "A list is the state at one version. A watch is the log of all changes after a version.",
-    "List, and then watch from the list's version. Then you miss no change.",
+    "If you list, and then watch from the list's version, you miss no change.",
     "The server drops old changes. A watch from an older version gets a 410, and you must list again.",
 )
 
 
 class End(NamedTuple):
-    """The event types in the three watches, the versions in the first, and the status code in the third."""
+    """The event types in the three watches, the versions in the first, and the status code of the third."""
 
     from_the_list: list[str]
     versions: list[int]
@@ -67,7 +67,7 @@ def chapter(screen: Screen) -> End:
             present = _show(screen, events, 1)
         screen.reveal(
             f"{present[0]['object']['metadata']['name']!r} as {present[0]['type']}, because this watch "
-            "begins with the objects that exist now, and leaves out all earlier changes.",
+            "starts with the objects that exist now, and leaves out all earlier changes.",
             Words(("present", "objects", "kept", "now"), ("past", "everything", "all", "history")),
         )
         refused = _compacted(screen, stage, rv)

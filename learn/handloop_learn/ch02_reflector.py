@@ -127,7 +127,7 @@ class ShownStore:
     """
     A stand-in for DeltaFIFO that shows what it receives.
 
-    State: names, in arrival order. Threads: runs on the reflector's thread.
+    State: names holds the names, in arrival order. Threads: runs on the reflector's thread.
     """
 
     def __init__(self, screen: Screen) -> None:
@@ -151,7 +151,7 @@ class ShownPause(RetryPause):
     """
     A RetryPause that shows each wait.
 
-    State: waited, each wait in seconds. Threads: runs on the reflector's thread.
+    State: waited holds each wait in seconds. Threads: runs on the reflector's thread.
     """
 
     def __init__(self, screen: Screen, seams: Seams) -> None:
@@ -168,7 +168,7 @@ class ShownPause(RetryPause):
 
 
 class ShownReflector:
-    """A reflector of Foos with a fast clock. It runs on its own thread inside a `with`."""
+    """A reflector of Foos with a fast clock. It runs on its own thread inside a `with` block."""
 
     def __init__(self, stage: Stage, screen: Screen) -> None:
         self.clock = FastClock()
@@ -202,7 +202,7 @@ class ShownReflector:
         self._thread.join()
 
     def once_it_has(self, name: str) -> ReflectorStatistics:
-        """Return the statistics once the named Foo has arrived and a watch is open. Blocks: until then."""
+        """Wait until the named Foo has arrived and a watch is open. Returns: the statistics."""
         until(lambda: name in self.store.names, f"the Foo {name}")
         until(lambda: self.reflector.statistics().state is State.WATCHING, "an open watch")
         return self.reflector.statistics()

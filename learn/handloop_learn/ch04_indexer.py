@@ -21,7 +21,7 @@ RECAP: Final = (
 
 
 class End(NamedTuple):
-    """The informer's and the lister's requests; what index and scan found; the errors of the writes."""
+    """The informer's and the lister's requests; what the index and the scan found; the errors of writes."""
 
     requests: tuple[int, int]
     same_object: bool

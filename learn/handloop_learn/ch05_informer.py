@@ -31,7 +31,7 @@ RECAP: Final = (
 
 
 class End(NamedTuple):
-    """The requests; both listeners, while the slow one blocks and at the end; the calls of a resync."""
+    """The number of requests; the listeners while one blocks, and at the end; the calls of a resync."""
 
     requests: int
     blocked: Listeners
@@ -103,7 +103,7 @@ def _poisoned(screen: Screen, stage: Stage, informer: SharedIndexInformer[Foo]) 
 
 
 def once(screen: Screen, informer: SharedIndexInformer[Foo], *counts: tuple[int, int]) -> Listeners:
-    """Wait until the listeners' handled and pending notifications equal counts. Then show the listeners."""
+    """Wait until the listeners have these counts of handled and pending notifications, and show them."""
 
     def listeners() -> Listeners:
         return informer.statistics().listeners

@@ -23,7 +23,10 @@ RECAP: Final = (
 
 
 class End(NamedTuple):
-    """Statistics with a paused worker; its syncs; statistics without done(); the delays without forget()."""
+    """
+    The queue's statistics with a paused worker; the keys that the worker synced; the statistics without
+    done(); the delays without forget().
+    """
 
     while_paused: QueueStatistics
     syncs: list[str]
@@ -118,9 +121,9 @@ def _show(screen: Screen, queue: RateLimitingQueue[str]) -> None:
 
 class PausedWorker:
     """
-    A worker thread that waits in each sync until resume() is called. It runs inside a `with`.
+    A worker thread that waits in each sync until resume() is called. It runs inside a `with` block.
 
-    State: syncs, the keys in the order in which their syncs began. Only the worker's thread writes it.
+    State: syncs holds the keys in the order in which their syncs started. Only the worker's thread writes it.
     """
 
     def __init__(self, queue: RateLimitingQueue[str]) -> None:
@@ -139,11 +142,11 @@ class PausedWorker:
         self._thread.join()
 
     def begins(self, syncs: int) -> None:
-        """Wait until this many syncs have begun. Blocks: until then."""
+        """Wait until this many syncs have started. Blocks: until they have."""
         until(lambda: len(self.syncs) >= syncs, f"sync {syncs} of the worker")
 
     def resume(self, syncs: int) -> None:
-        """Stop waiting in syncs. Blocks: until this many syncs have begun, and all have ended."""
+        """Let all syncs continue. Blocks: until this many syncs have started, and all have ended."""
         self._gate.set()
         self.begins(syncs)
         until(lambda: self._queue.statistics().in_flight == 0, "the end of the work")
