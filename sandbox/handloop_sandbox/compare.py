@@ -70,7 +70,7 @@ class _Comparison:
             self._say(f"skipped: {reason}")
 
     def run(self, objects: list[Body]) -> int:
-        """Compare the answers to requests about these objects. Returns: the exit code."""
+        """Send requests for each of the objects, and compare the answers. Returns: the exit code."""
         namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self._namespace}}
         try:
             self._ask(Ask("the namespace", "POST", _NAMESPACES, namespace, makes=True))
@@ -87,7 +87,7 @@ class _Comparison:
         return 1 if self._differ else 0
 
     def _delete(self, path: str) -> None:
-        """Delete a created object, and remove its finalizers, because no controller might do so."""
+        """Delete a created object, and remove its finalizers in case no controller does so."""
         answer = self._other.send("DELETE", path)
         body = answer.body if isinstance(answer.body, dict) else {}
         if (body.get("metadata") or {}).get("finalizers") and not path.startswith(_DEFINITIONS):
@@ -122,8 +122,8 @@ class _Comparison:
         """
         Send a request to both servers, and print how the answers differ.
 
-        Returns: whether to continue with this object. After a create, this is true only if both servers have
-        created it; therefore, objects that existed before are never changed or deleted.
+        Returns: false if the request should create an object but failed on one of the servers, else true.
+        After false, the object gets no more requests, so that an object that existed before is never changed.
         """
         own, other = (self._sent(server, ask) for server in (self._own, self._other))
         self._requests += 1
@@ -135,7 +135,7 @@ class _Comparison:
         return not ask.makes or own.status == other.status == _MADE
 
     def _sent(self, server: Endpoint, ask: Ask) -> Answer:
-        """Send a request. A PUT that conflicts with a controller's write is repeated with a newer object."""
+        """Send a request. If a PUT conflicts with a controller's write, retry it with the current object."""
         for attempt in range(_ATTEMPTS):
             body = server.send("GET", ask.path).body if ask.puts_back else ask.body
             answer = server.send(ask.method, ask.path, body, ask.content_type, ask.accept)

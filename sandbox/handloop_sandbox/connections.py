@@ -58,7 +58,7 @@ class Connections:
             await asyncio.sleep(_PAUSE_SECONDS)
 
     def _busy(self, server: web.Server) -> list[asyncio.Transport]:
-        """Return the connections whose request is not answered, or whose answer is not completely sent."""
+        """Return the connections with an unanswered request or an answer that is not completely sent."""
         return [
             transport
             for connection in server.connections
@@ -101,7 +101,7 @@ class HeldRequests:
             self._silent.discard(waiting)
 
     def wake(self, now: float) -> float | None:
-        """Release the requests that are due. Returns: when the next one is due, or None if none waits."""
+        """Release the requests that are due. Returns: the time at which the next one is due, or None."""
         for waiting in [waiting for waiting, at in self._until.items() if at <= now]:
             del self._until[waiting]
             _settle(waiting)
@@ -122,8 +122,8 @@ class WatchPump:
     """
     One open watch and its socket.
 
-    State: over is true once the stream has ended. halted is set when the stream has ended, and also while
-    the watcher is paused because the client reads too slowly.
+    State: over is true once the stream has ended. halted is set if the stream has ended, or if the watcher is
+    paused because the client reads too slowly.
     """
 
     __slots__ = ("_framing", "halted", "over", "transport", "watcher")
@@ -136,7 +136,7 @@ class WatchPump:
         self.halted = asyncio.Event()
 
     def send(self, lines: list[bytes]) -> None:
-        """Write lines to the socket, framed as the answer's form requires."""
+        """Write lines to the socket, in the framing of the response (such as WebSocket messages)."""
         if self.transport.is_closing():
             self.finish()
             return
@@ -156,7 +156,7 @@ class WatchPump:
         self.halted.set()
 
     async def halt(self, writer: AbstractStreamWriter) -> None:
-        """Wait until the stream has ended, or until a slow client has read enough for it to continue."""
+        """Wait until the stream ends or is paused. If it is paused, wait until the client has caught up."""
         await self.halted.wait()
         if not self.over:
             await writer.drain()
@@ -165,7 +165,7 @@ class WatchPump:
 
 
 def break_connection(transport: asyncio.Transport, *, reset: bool) -> None:
-    """Close a connection in the middle of an answer. Unless reset is true, written bytes are still sent."""
+    """Close a connection in the middle of an answer. If reset is true, discard unsent bytes."""
     if not reset:
         transport.close()
         return

@@ -1,10 +1,10 @@
 """
-Repeats work, such as a request, that needs a webhook to convert objects.
+Runs work, such as a request, that needs a webhook to convert objects.
 
-Webhooks must not be called with the engine's lock held. Therefore, the work stops when it needs an unknown
-conversion. After the webhook has answered, the work starts again with the same time, the same random numbers
-and all conversions known so far. A request is completed in its own thread. Watches, controllers and caches
-leave their work for settle().
+Webhooks must not be called with the engine's lock held. Therefore, work stops when it needs a conversion
+whose result is unknown. After the webhook has answered, the work is repeated from the start with the same
+time, the same random numbers and all results known so far. A request is completed in its own thread. Watches,
+controllers and caches leave their work for settle().
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ class Work(Generic[T]):
     """
     A function to run, with its user, its time and the seed of its random numbers.
 
-    known holds the conversions received so far, needed is the one to request next, and target is the webhook
-    to request it from. is_taken is true if a thread is completing the work.
+    known holds the results of the conversions so far. needed is the conversion to request next, and target is
+    the webhook to call for it. is_taken is true while a thread is completing the work.
     """
 
     run: Callable[[Context], T]
@@ -50,7 +50,7 @@ class ConversionWork:
     """
     Requests conversions from webhooks, and completes the work that needs them.
 
-    State: known holds the conversions for the work that is running; _left holds the work for settle().
+    State: known holds the conversion results of the running work, and _left the work for settle().
     Threads: any. Locks: the engine's lock guards all state.
     """
 
@@ -111,7 +111,7 @@ class ConversionWork:
 
     def leave(self, work: Work[Any], *, key: object = None) -> None:
         """
-        Leave work for settle().
+        Leave work to be completed by settle().
 
         Args: key identifies the work for is_left(), if given. Locks: the caller holds the engine's lock.
         """

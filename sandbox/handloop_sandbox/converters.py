@@ -37,7 +37,7 @@ class Converters:
     """Calls webhooks and functions to convert objects. Threads: any, because it has no state."""
 
     def __init__(self, functions: Mapping[str, ConvertFunction]) -> None:
-        """Args: functions maps definitions' names to the functions that replace their webhooks."""
+        """Args: functions maps the names of definitions to the functions that replace their webhooks."""
         self._functions = functions
 
     def target(self, state: State, needed: ConversionNeededError) -> Target | None:
@@ -124,7 +124,7 @@ def _target(state: State, client: Mapping[str, Any]) -> Target:
 
 
 def _address(service: Object | None, name: str, port: int) -> tuple[str, tuple[str, int]]:
-    """Return an error message, which is "" if the Service has an address, and the address."""
+    """Return ("", address) if the Service has an address, or else (error message, placeholder)."""
     if service is None:
         return f'service "{name}" not found', _NOWHERE
     spec, annotations = service["spec"], service["metadata"].get("annotations") or {}

@@ -2,16 +2,16 @@
 The sandbox's engine: the state, the API, the controllers and the open watches, guarded by one lock.
 
 handle() answers a request: `_handle` authenticates the sender, applies faults, calls `api.handle` and commits
-the changes. tick() runs the controllers, whose writes are committed the same way (`_apply`). Only `_commit`
+the changes. tick() runs the controllers, and `_apply` carries out and commits their writes. Only `_commit`
 changes the state, except for rewind() and the bootstrap. take() and take_due() return the lines of open
 watches.
 
 Some custom objects must be converted by a webhook, which is never called with the lock held. A request that
-needs a conversion becomes Work: finish() calls the webhook, and repeats the request from the start until no
-conversion is missing. Watches and controllers leave their Work for settle().
+needs a conversion becomes Work: finish() calls the webhook, and repeats the request from the start until it
+needs no more conversions. Watches and controllers leave their Work for settle().
 
-The driver (the HTTP server's loop, or a test) calls tick() after each commit and at next_wake(). Requests can
-come from any thread.
+The HTTP server's loop (or a test) calls tick() after each commit and at the time that next_wake() returns.
+Requests can come from any thread.
 """
 
 from __future__ import annotations
@@ -122,9 +122,9 @@ class Engine:
         Build the state of a new cluster.
 
         Args: users maps bearer tokens to users; None makes every client an administrator. seed is the seed
-        of all random values; None picks one. For tokens_in_paths, see handloop_sandbox.authenticator.
-        sharded_list_and_watch turns on the feature gate ShardedListAndWatch. For conversions, see
-        handloop_sandbox.server.
+        of all random values; None selects a random one. For tokens_in_paths, see
+        handloop_sandbox.authenticator. sharded_list_and_watch turns on the feature gate ShardedListAndWatch.
+        For conversions, see handloop_sandbox.server.
         """
         self.address = "127.0.0.1"
         self._clock = clock
@@ -177,7 +177,7 @@ class Engine:
         self._recorders.append(recorder)
 
     def listen_weakly(self, method: Callable[[], None]) -> None:
-        """Register a method as a listener until its object is garbage-collected or unlisten() is called."""
+        """Register a method as a listener, without keeping its object alive."""
         self._listeners.add_weakly(method)
 
     def unlisten(self, listener: Callable[[], None]) -> None:
@@ -274,7 +274,7 @@ class Engine:
             self._conversions.complete(lines)
 
     def take_due(self, watchers: Iterable[WatchOutput]) -> list[tuple[WatchOutput, list[bytes]]]:
-        """Return the lines of the watches that are due. Watches that need a webhook are left to settle()."""
+        """Return the lines of the watches that are due. Leave conversions by a webhook to settle()."""
         taken = []
         with self._lock:
             now = self._clock.time()
@@ -301,7 +301,7 @@ class Engine:
         return lines
 
     def due(self, watchers: Iterable[WatchOutput]) -> list[WatchOutput]:
-        """Return those of the watches for which take() has work to do."""
+        """Return the watches for which take() has work to do."""
         with self._lock:
             now = self._clock.time()
             return [watcher for watcher in watchers if watcher.is_due(now)]
@@ -360,21 +360,22 @@ class Engine:
                 watcher.apply_to_open_watches(injection)
 
     def compact(self, resource_version: int | None = None) -> None:
-        """Forget the versions before resource_version (default: the newest), as etcd's compaction does."""
+        """Discard the versions before resource_version (default: the newest), as etcd's compaction does."""
         with self._lock:
             newest = self._store.resource_version
             self._store.compact(newest if resource_version is None else resource_version)
 
     def expire(self, group_resource: GroupResource | None = None) -> None:
-        """Forget the history from which watches can resume, for one collection or for all."""
+        """Discard the history of one or all collections, so that watches cannot resume from it."""
         with self._lock:
             self._store.expire(group_resource)
 
     def rewind(self, *, changes: int | None = None, resource_version: int | None = None) -> int:
         """
-        Undo a number of changes, or all after a version, as if a backup were restored. End every watch.
+        Undo the last `changes` changes, or all changes after resource_version, as if a backup were restored.
 
-        Returns: the version that is now the newest. Raises: ValueError if it has been forgotten.
+        Every watch ends. Returns: the version that is now the newest. Raises: ValueError if the state at that
+        version is not available, or if not exactly one argument is given.
         """
         if (changes is None) == (resource_version is None):
             raise ValueError("specify either a number of changes or a resource version")
@@ -443,7 +444,7 @@ class Engine:
         )
 
     def _answer(self, request: Request, user: User, outcome: Outcome) -> Response | Stream:
-        """Return the answer to a request that was carried out. Open the watch if it is one."""
+        """Return the answer to a request that was carried out. If the request is a watch, open it."""
         response = outcome.response
         if isinstance(response, Response):
             self._counts.answered(request.method, response.status)
@@ -469,7 +470,7 @@ class Engine:
         )
 
     def _site(self, up_to: int | None = None) -> Site:
-        """Return the state for a request to read: the present one, or the past one at version up_to."""
+        """Return the Site for a request. If up_to is given, the request reads the state at that version."""
         state: State = self._store if up_to is None else PastState(self._store, up_to)
         return Site(state, self._catalog, self.address, self._metrics)
 

@@ -235,7 +235,7 @@ class HTTPServer:
         return await _sent(incoming, answer)
 
     def _close(self, answer: Response | Stream) -> None:
-        """Close the watch whose client disconnected before it began."""
+        """Close a watch whose client disconnected before the answer was ready."""
         if isinstance(answer, Stream):
             self._engine.close(answer.watcher)
 
@@ -311,7 +311,7 @@ class HTTPServer:
 
 @contextlib.asynccontextmanager
 async def _listening(response: web.StreamResponse, pump: WatchPump) -> AsyncIterator[None]:
-    """If the response is a WebSocket, answer its pings, and finish the pump when the client closes it."""
+    """Answer the pings of a WebSocket, and finish the pump when the client closes the WebSocket."""
     if not isinstance(response, web.WebSocketResponse):
         yield
         return
@@ -354,7 +354,7 @@ async def _rounds() -> None:
 
 
 def _broken(incoming: web.BaseRequest) -> web.Response:
-    """Break the connection, and return an empty response, because aiohttp requires one."""
+    """Break the connection. Return an empty response, because aiohttp requires a response."""
     if incoming.transport is not None:
         break_connection(incoming.transport, reset=True)
     return web.Response()

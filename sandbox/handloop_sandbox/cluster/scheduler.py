@@ -1,5 +1,5 @@
 """
-The simulated scheduler, which binds pods to the nodes in turn.
+The simulated scheduler, which binds pods to nodes round-robin.
 
 It respects nodeSelector, cordoned nodes, scheduling gates and the fault `unschedulable`. It ignores
 resources, taints and affinities.
@@ -29,10 +29,10 @@ _Key = tuple[str, str]
 
 class Scheduler(KeyedController[_Key]):
     """
-    Binds each pod that has no node and whose schedulerName is that of the default scheduler.
+    Binds each pod that has no node and no scheduling gates, and that uses the default scheduler.
 
-    State: _unbound holds the (namespace, name) of pods without a node. _turn counts the bindings, so that the
-    nodes take turns.
+    State: _unbound holds the (namespace, name) of the pods that wait for a node. _turn counts the bindings,
+    and selects the node for the next binding.
     """
 
     name = "kube-scheduler"

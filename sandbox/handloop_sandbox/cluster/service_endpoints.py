@@ -29,7 +29,8 @@ class ServiceEndpointsController(KeyedController[_Key]):
     """
     Maintains the EndpointSlice and the Endpoints of every Service that has a selector.
 
-    State: two indexes, which are updated after every change to a Service or pod.
+    State: _services finds the Services that select a pod, and _pods finds the pods that a Service selects.
+    Both indexes are updated after every change to a Service or pod.
     """
 
     interests: frozenset[GroupResource] | None = frozenset({SERVICES, PODS, ENDPOINT_SLICES, ENDPOINTS})
@@ -67,7 +68,11 @@ class ServiceEndpointsController(KeyedController[_Key]):
             yield from self._selecting(change)
 
     def _selecting(self, change: Change) -> Iterator[_Key]:
-        """Yield the Services that select the pod or selected it before, if their slices must change."""
+        """
+        Yield the Services that select the pod before or after the change.
+
+        If the change does not affect their endpoints, yield nothing.
+        """
         old = change.old.object if change.old else None
         pod = change.new.object
         if old is not None and change.type is ChangeType.MODIFIED and _shown(old) == _shown(pod):

@@ -1,10 +1,11 @@
 """
-The StatefulSet controller. It creates numbered pods in order, with their claims, and updates the last pod
-first.
+The StatefulSet controller.
+
+It creates pods and their claims in the order of their ordinals, and updates pods in reverse order.
 
 Follows: kubernetes pkg/controller/statefulset/{stateful_set_control,stateful_set_utils}.go. Differs: claims
-remain when the StatefulSet shrinks or is deleted, whatever its persistentVolumeClaimRetentionPolicy;
-maxUnavailable is 1.
+remain when the StatefulSet is scaled down or deleted, even if persistentVolumeClaimRetentionPolicy is Delete;
+maxUnavailable is always 1.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ _INDEX: Final = "apps.kubernetes.io/pod-index"
 
 
 class _Set(NamedTuple):
-    """A StatefulSet, its revisions in use, its pods by ordinal, and the names of its available pods."""
+    """A StatefulSet, its revisions, its pods by ordinal, and the names of its available pods."""
 
     object: Object
     history: History
@@ -56,7 +57,7 @@ class _Set(NamedTuple):
 
     @property
     def ordinals(self) -> range:
-        """The ordinals of the wanted pods."""
+        """The ordinals of the desired pods."""
         start = (self.object["spec"].get("ordinals") or {}).get("start", 0)
         return range(start, start + spec_replicas(self.object))
 
@@ -136,7 +137,7 @@ def _hash(owner: Object) -> str:
 
 
 def _ordinal(owner: Object, pod: Object) -> int | None:
-    """Return the ordinal in a pod's name, or None if the name does not match this owner."""
+    """Return the ordinal in a pod's name, or None if the name is not `<owner>-<ordinal>`."""
     parent, _, number = pod["metadata"]["name"].rpartition("-")
     return int(number) if parent == owner["metadata"]["name"] and number.isdecimal() else None
 
@@ -156,7 +157,7 @@ def _missing(whole: _Set) -> Iterator[int]:
 
 
 def _expendable_pods(whole: _Set) -> Iterator[Object]:
-    """Yield the pods to delete now: finished ones, surplus ones, and those to update."""
+    """Yield the pods to delete now: finished, surplus and outdated pods."""
     wanted = [whole.pods[ordinal] for ordinal in whole.ordinals if ordinal in whole.pods]
     for pod in wanted:
         if is_pod_finished(pod) and not is_deleting(pod):

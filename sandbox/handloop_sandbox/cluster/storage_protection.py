@@ -1,9 +1,9 @@
 """
 Protects storage from deletion while it is in use.
 
-A deleted claim remains while a pod uses it, a deleted volume while it is bound, and a deleted
-VolumeAttributesClass while a claim or a volume refers to it.
-A pod uses its claims from its binding to a node until its removal, even if it has finished.
+A deleted PersistentVolumeClaim remains while a pod uses it. A deleted PersistentVolume remains while it is
+bound. A deleted VolumeAttributesClass remains while a claim or a volume refers to it.
+A pod that is bound to a node uses its claims until the pod is removed, even if it has finished.
 Follows: kubernetes pkg/controller/volume/pvcprotection and pvprotection. Differs: a finalizer that a client
 has removed is not added again; claims of ephemeral volumes are ignored, because the sandbox does not create
 them.
@@ -34,7 +34,7 @@ _Key = tuple[GroupResource, str, str]
 
 
 class StorageProtectionController(KeyedController[_Key]):
-    """Releases deleted objects that are no longer in use."""
+    """Removes the protecting finalizer from deleted objects that are no longer in use."""
 
     interests: frozenset[GroupResource] | None = frozenset({*PROTECTIONS, PODS})
 

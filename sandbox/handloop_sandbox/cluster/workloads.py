@@ -1,4 +1,4 @@
-"""The collections of workloads, and queries about their objects that several controllers share."""
+"""The workload resources, and functions on their objects that several controllers use."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PODS = GroupResource("", "pods")
 
 
 def is_deleting(obj: Object) -> bool:
-    """Return whether an object is being deleted, but waits for its finalizers or its grace period."""
+    """Return whether an object has been marked for deletion."""
     return bool(obj["metadata"].get("deletionTimestamp"))
 
 
@@ -39,7 +39,7 @@ def without_finalizer(obj: Object, name: str) -> Object:
 
 
 def spec_replicas(obj: Object) -> int:
-    """Return the wanted number of replicas. The default is 1."""
+    """Return the desired number of replicas, which is 1 by default."""
     wanted = obj["spec"].get("replicas")
     return 1 if wanted is None else int(wanted)
 
@@ -78,8 +78,8 @@ def lineage(state: State, pod: Object) -> Iterator[Object]:
     """
     Yield the pod and its controllers, nearest first.
 
-    A ReplicaSet that a Deployment controls is skipped, because it keeps annotations that the Deployment no
-    longer has.
+    A ReplicaSet that a Deployment controls is skipped, because it can have annotations that were removed from
+    the Deployment.
     """
     obj, place = pod, PODS
     for _ in range(MAX_GENERATIONS):

@@ -23,7 +23,7 @@ Body = dict[str, Any]
 
 
 class KubeconfigError(ValueError):
-    """Raised when a kubeconfig does not name a server, or requires an unsupported form of login."""
+    """Raised when a kubeconfig does not name a server, or requires an unsupported authentication method."""
 
 
 class Answer(NamedTuple):
@@ -73,8 +73,8 @@ class Endpoint:
         """
         Send a request, and return its answer.
 
-        Blocks: until the answer arrives, at most a minute. Raises: OSError or HTTPException if the request
-        fails.
+        Blocks: until the answer arrives or a minute has passed. Raises: OSError or HTTPException if the
+        request fails.
         """
         headers = {"Accept": accept, "User-Agent": MANAGER}
         if body is not None:

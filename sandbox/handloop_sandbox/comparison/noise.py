@@ -1,4 +1,4 @@
-"""Compares two servers' answers, and ignores different versions, UIDs, times, addresses and orders."""
+"""Compares two servers' answers, and ignores differences in versions, UIDs, times, addresses and order."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def is_built_in(obj: Body) -> bool:
 
 
 def _settled(body: Any) -> Any:
-    """Return an object. If its kind is built-in, leave out the fields that controllers write."""
+    """Return a body. If it is an object of a built-in kind, omit the fields that controllers write."""
     is_object = isinstance(body, dict) and body.get("kind") != "Status"
     if not is_object or not isinstance(body.get("metadata"), dict) or not is_built_in(body):
         return body
@@ -100,7 +100,7 @@ def _plain(value: Any, key: str = "") -> Any:
 
 
 def _with_sorted_members(found: re.Match[str]) -> str:
-    """Return an object that a message quotes, with sorted members and without meaningless differences."""
+    """Return the object that a message quotes, in a form that is the same for all servers."""
     try:
         return json.dumps(_plain(_settled(json.loads(json.loads(found[0])))), sort_keys=True)
     except ValueError:

@@ -22,8 +22,8 @@ class Ask(NamedTuple):
     """
     One request.
 
-    makes is true if it creates the object that later requests need. puts_back is true if its body is the
-    object that a GET has just returned.
+    makes is true if the request creates the object that later requests need. puts_back is true if the request
+    sends back the object that a GET has just returned.
     """
 
     what: str
@@ -116,7 +116,7 @@ def life_of(obj: Body, collection: str, subresources: list[str], depth: int = 1)
     """
     Yield the requests that validate, create, read, change and replace an object.
 
-    Args: depth is the number of levels of nested objects in which to make mistakes.
+    Args: depth limits how deeply nested the invalid members are; 1 tests only direct members of the spec.
     """
     name = obj.get("metadata", {}).get("name", "")
     one, what = f"{collection}/{name}", f"{obj['kind']} {name}"
@@ -183,7 +183,11 @@ def _other(value: Any) -> Any:
 
 
 def _parts(place: _Place, value: Any, depth: int) -> Iterator[tuple[_Place, Body]]:
-    """Yield the objects nested in a value, to a limited depth; from a list, only the first element."""
+    """
+    Yield the object in a value and the objects nested in it, down to depth levels, each with its place.
+
+    Of each list, only the first element is used.
+    """
     if isinstance(value, list) and value:
         place, value = (*place, 0), value[0]
     if not isinstance(value, dict) or not depth:
@@ -194,7 +198,7 @@ def _parts(place: _Place, value: Any, depth: int) -> Iterator[tuple[_Place, Body
 
 
 def _with(value: Any, place: _Place, part: Body) -> Any:
-    """Return a copy of a value in which part replaces the object at a place."""
+    """Return a copy of a value in which the object at place is replaced by part."""
     if not place:
         return part
     changed = copy.copy(value)

@@ -1,1 +1,1 @@
-"""Requests with which a test controls the sandbox: ended Jobs, fixtures, the clock, faults and a reset."""
+"""Requests with which tests end Jobs, load fixtures, move the clock, inject faults and reset the sandbox."""

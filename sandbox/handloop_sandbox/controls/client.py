@@ -1,4 +1,4 @@
-"""Requests that the controls send to the sandbox's API as the user who called the control."""
+"""A client with which the controls use the sandbox's API on behalf of their caller."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _FAILURES: Final = 400
 
 
 class Place(NamedTuple):
-    """The path of an object, and whether its status has a path of its own."""
+    """The path of an object, and whether its kind has the status subresource."""
 
     path: str
     has_status: bool
 
 
 class Client:
-    """Sends requests with the token of the control's own request."""
+    """Sends requests with the token of the caller's request."""
 
     def __init__(self, machine: Machine, asked: Request) -> None:
         self._machine = machine
@@ -39,15 +39,15 @@ class Client:
             self._headers["authorization"] = token
 
     def get(self, path: str) -> Object:
-        """Return the JSON at a path. Raises: StatusError with the server's Status if it refuses."""
+        """Return the JSON at a path. Raises: StatusError if the request is refused."""
         return self._sent("GET", path)
 
     def patch(self, path: str, body: Object, content_type: str) -> Object:
-        """Patch an object. An apply takes over conflicting fields. Raises: StatusError if it is refused."""
+        """Patch an object. An apply patch is forced. Raises: StatusError if the request is refused."""
         return self._sent("PATCH", path, body, content_type)
 
     def place(self, api_version: str, kind: str, namespace: str, name: str) -> Place:
-        """Return the place of an object. Raises: StatusError if its kind is not served."""
+        """Return the Place of an object. Raises: StatusError if its kind is not served."""
         root = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
         served = {found["name"]: found for found in self.get(root)["resources"]}
         for plural, found in served.items():

@@ -1,7 +1,7 @@
 """
 Requests with which tests in any language control the sandbox.
 
-Their paths have a prefix that a real API server does not use. The engine admits only administrators.
+Their paths have a prefix that a real API server does not use. Only administrators can send them.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def answer(machine: Machine, request: Request) -> Response:
     """
     Handle a request to a control.
 
-    Raises: StatusError or PageNotFoundError if it is refused, and the same errors as Machine.answer.
+    Raises: StatusError or PageNotFoundError if the request is refused, or the errors of Machine.answer.
     """
     match split(request.path)[1:]:
         case ["faults", *words]:

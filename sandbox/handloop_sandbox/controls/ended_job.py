@@ -1,7 +1,7 @@
 """
 Ends a Job by writing the statuses that its controller would write if its pods ended.
 
-A Job needs this if its pods keep running, because of an annotation or because the sandbox runs no
+Tests end a Job this way if its pods keep running, because of an annotation or because the sandbox runs no
 controllers.
 
 Follows: kubernetes 1.36 pkg/controller/job (one write decides the outcome, and a later one adds the final
@@ -51,7 +51,7 @@ def end_job(client: Client, namespace: str, name: str, end: End, now: str) -> Ob
 
 
 def statuses(job: Object, end: End, now: str) -> Iterator[Object]:
-    """Yield a Job's next statuses, each as a merge patch for the one before. now is an API timestamp."""
+    """Yield a Job's next statuses, each as a merge patch to the previous status. now is an API timestamp."""
     spec, before = job["spec"], job.get("status", {})
     wanted = spec.get("completions", spec["parallelism"])
     rest = {"ready": 0, "terminating": 0, "uncountedTerminatedPods": {}}

@@ -20,11 +20,12 @@ _NEEDED: Final = ("apiVersion", "kind", "metadata.name")
 
 def load(machine: Machine, client: Client, body: bytes) -> list[Object]:
     """
-    Apply the objects of a text with one or more documents. A `kind: List` is replaced by its items.
+    Apply the objects in one or more YAML or JSON documents. A `kind: List` is replaced by its items.
 
     Returns: the objects as stored.
-    Raises: StatusError if a document is not an object (then none is applied), if an object is refused (then
-    the ones before it have been applied), or with code 409 if the names of a definition are already taken.
+    Raises: StatusError if a document is not a valid object (then no object is applied), if an object is
+    refused (then the objects before it have been applied), or with code 409 if another definition already
+    uses the names of a definition.
     """
     objects = [obj for document in _documents(body) for obj in _items(document)]
     for obj in objects:
@@ -74,7 +75,7 @@ def _applied(machine: Machine, client: Client, obj: Object) -> Object:
 
 
 def _must_be_served(path: str, definition: Object) -> None:
-    """Refuse a definition whose kind is not served (409), because the next object can be of that kind."""
+    """Raise StatusError 409 if a definition's kind is not served, because later objects can have it."""
     conditions = definition.get("status", {}).get("conditions") or ()
     if any(each["type"] == "Established" and each["status"] == "True" for each in conditions):
         return

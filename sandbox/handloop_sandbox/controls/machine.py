@@ -34,7 +34,7 @@ class MovableClock(Clock, Protocol):
 
 
 class Machine(Protocol):
-    """The part of the engine that the controls use. Locks: no method is called with a lock held."""
+    """The part of the engine that the controls use. Locks: the caller holds none."""
 
     faults: Faults
 
@@ -50,7 +50,11 @@ class Machine(Protocol):
         """
 
     def tick(self) -> float | None:
-        """Step the controllers that are due. Returns: the unix time of the next tick, or None if unknown."""
+        """
+        Run the controllers that are due.
+
+        Returns: the unix time of the next tick, or None if nothing is due before the next change.
+        """
 
     def reset(self) -> int:
         """Restore the initial objects. Returns: how many were deleted, changed back or created again."""

@@ -23,7 +23,7 @@ For example, a token's expiry must be a valid date.
 
 
 class Move(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
-    """A request to move the clock by some seconds or to a time, and whether it runs afterwards."""
+    """A request to move the clock. If running is not None, it says whether the clock then runs."""
 
     running: bool | None = None
     advance_seconds: Annotated[float, Meta(ge=0, le=1e9)] | None = None
@@ -31,7 +31,7 @@ class Move(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
 
 
 def shown(machine: Machine) -> dict[str, Any]:
-    """Return the time and whether the clock runs by itself, as JSON."""
+    """Return the JSON that describes the clock: its time, and whether it runs by itself."""
     clock = machine.clock
     running = clock.is_running if isinstance(clock, MovableClock) else True
     return {"time": format_micro_time(clock.time()), "running": running}
@@ -72,7 +72,7 @@ def _end(now: float, wanted: Move) -> float:
 
 
 def _pass(machine: Machine, clock: MovableClock, end: float) -> None:
-    """Move from tick to tick, because the actions of one tick determine when the next one is due."""
+    """Move the clock one tick at a time, because each tick determines when the next one is due."""
     least = (end - clock.time()) / _STEPS
     due = machine.tick()
     while due is not None and due < end:

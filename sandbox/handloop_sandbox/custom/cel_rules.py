@@ -29,7 +29,7 @@ class _Place(NamedTuple):
     """
     A value in an object, its old value, and its path.
 
-    `above` is the nearest enclosing place that has an old value. It is used only if this place has none.
+    If the place has no old value, `above` is the nearest enclosing place that has one.
     """
 
     schema: Schema
@@ -40,7 +40,7 @@ class _Place(NamedTuple):
 
     @property
     def is_unchanged(self) -> bool:
-        """Whether the value equals its old value. If it has none, the value of `above` is compared."""
+        """Whether the value equals its old value. If there is no old value, compare `above` instead."""
         place = self if self.old is not ABSENT else self.above
         return place is not None and is_unchanged(place.schema, place.value, place.old)
 
@@ -64,7 +64,7 @@ def check(schema: Schema, value: Any, old: Any, path: str = "", judge: Judge | N
     """
     Evaluate a schema's rules on a value, which is new if old is None.
 
-    Args: judge checks each rule before it is evaluated. It is for rules that have not been validated.
+    Args: judge validates each rule before the rule is evaluated; None if the rules have been validated.
     """
     before = ABSENT if old is None else old
     verdict = Verdict([], [])

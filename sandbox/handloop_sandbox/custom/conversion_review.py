@@ -133,7 +133,7 @@ def problem_of(original: Object, converted: Any, api_version: str) -> str:
 
 
 def webhook_of(obj: Object) -> str:
-    """Return the name that error messages use for the webhook that converts an object."""
+    """Return how error messages describe the webhook that converts an object."""
     return f"conversion webhook for {obj['apiVersion']}, Kind={obj['kind']}"
 
 

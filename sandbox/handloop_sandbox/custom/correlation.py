@@ -1,8 +1,8 @@
 """
 Pairs the values in an object with their old values, and detects which ones are unchanged.
 
-An update can keep values that a newer schema rejects, because errors about unchanged values are dropped
-(ratcheting).
+Errors about unchanged values are dropped (ratcheting), so that an update can keep values that a newer schema
+rejects.
 Follows: apiserver pkg/cel/common/equality.go (CorrelatedObject), apiextensions
 pkg/apiserver/validation/ratcheting.go.
 """
@@ -25,7 +25,7 @@ def member(old: Any, name: str) -> Any:
 
 
 def elements(schema: Schema, old: Any) -> Mapping[tuple[str, ...], Any]:
-    """Return the elements of an old list of type map, keyed by `identity`. For other lists, return {}."""
+    """Return the elements of an old list by their `identity`, or {} if the list is not of type map."""
     if structure.list_type(schema) != "map" or not isinstance(old, list):
         return {}
     keys = structure.map_keys(schema)
@@ -41,8 +41,8 @@ def is_unchanged(schema: Schema, value: Any, old: Any) -> bool:
     """
     Return whether a value equals its old value.
 
-    In lists of type map, the order is ignored. Members that the schema does not declare are treated as
-    changed.
+    The order of a list of type map is ignored. An object with members that the schema does not declare counts
+    as changed.
     """
     if isinstance(value, dict) and isinstance(old, dict):
         return value.keys() == old.keys() and all(

@@ -1,8 +1,8 @@
 """
 Validates CustomResourceDefinitions and changes to them.
 
-Errors in parts that all versions share (such as the schema) are reported once, under the field names of
-Kubernetes' internal type.
+Kubernetes' internal type contains parts that are the same in all versions (such as the schema) only once.
+Errors in these parts are reported once, with the paths of the internal type, such as spec.validation.
 Follows: apiextensions-apiserver pkg/apis/apiextensions/validation/validation.go.
 """
 
@@ -125,7 +125,7 @@ def _versions(spec: Object) -> list[Cause]:
 
 
 def _internal(spec: Object, version: Object) -> dict[str, Any]:
-    """Return a version as Kubernetes' internal Go type prints it, without parts that all versions share."""
+    """Return a version in the form of Kubernetes' internal type, in which shared parts are None."""
     own = {
         "Schema": None if _is_shared(spec, "schema") else version.get("schema"),
         "Subresources": None if _is_shared(spec, "subresources") else version.get("subresources"),

@@ -38,7 +38,7 @@ def decode(schema: Schema | None, obj: dict[str, Any], unknown: list[str]) -> di
     """
     Put the metadata of embedded resources into canonical form.
 
-    Paths of unknown metadata members are appended to `unknown`.
+    Args: unknown receives the paths of unknown metadata members.
     Raises: typed.DecodeError if a value has the wrong type. Its message contains the value's path.
     """
     if schema is None:

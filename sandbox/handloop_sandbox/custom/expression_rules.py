@@ -59,8 +59,8 @@ class _Place(NamedTuple):
     """
     A schema, and its context in the whole schema.
 
-    uncorrelatable is the path of the enclosing list whose elements have no old values, or "". The value can
-    occur at most `most` times, where None means no limit.
+    uncorrelatable is the path of the enclosing list whose elements cannot be matched with old values, or "".
+    most is the maximum number of values that the schema can apply to; None means no limit.
     """
 
     path: str
@@ -87,17 +87,17 @@ class _Place(NamedTuple):
 
 @dataclass(slots=True)
 class _Budget:
-    """The estimated costs of all expressions in a schema, each with the expression's path."""
+    """The estimated cost of each expression in a schema, with the expression's path."""
 
     costs: list[tuple[int, str]] = field(default_factory=list)
 
     def spend(self, what: str, path: str, cost: int) -> list[Cause]:
-        """Record an expression's cost. Return an error if this cost alone is too high."""
+        """Record an expression's cost. If this cost alone exceeds the limit, return an error."""
         self.costs.append((cost, path))
         return [forbidden_field(path, _too_much(what, cost, _ONE_RULE))] if cost > _ONE_RULE else []
 
     def causes(self, path: str) -> list[Cause]:
-        """Return the errors if the sum of the costs is too high."""
+        """Return the errors if the sum of the costs exceeds the limit."""
         total = min(sum(cost for cost, _ in self.costs), _MOST)
         if total <= _ALL_RULES:
             return []
@@ -130,7 +130,7 @@ def expression_causes(
     Return the errors in a schema's rules.
 
     The rules at a place are compiled only if neither the place nor anything below it has an error.
-    Args: wrong contains the errors that were found before. If is_compiled is false, no rules are compiled.
+    Args: wrong contains the errors of other checks. If is_compiled is false, no rules are compiled.
     """
     budget = _Budget()
     causes = _causes(_Place(path, schema), [cause.field for cause in wrong], budget if is_compiled else None)
@@ -208,7 +208,7 @@ def _compiled(place: _Place, rules: Iterable[Object], budget: _Budget) -> list[C
 
 
 class _Scope(NamedTuple):
-    """The shared context of the rules at one place: its declarations, and how often its value can occur."""
+    """The context of the rules at one place: its declarations, and the maximum number of values there."""
 
     root: Declared
     most: int
@@ -235,7 +235,7 @@ def what_is_wrong(schema: Object, rule: Object) -> str:
 
 
 def _wrong(rule: Object, root: Declared) -> tuple[str, Checked | None]:
-    """Return ("", the type-checked expression) for a valid rule, or else (what is wrong, None)."""
+    """Return ("", the type-checked expression) if a rule is valid, or else (an error message, None)."""
     try:
         checked = _checked(rule["rule"], rule, root)
     except CelSyntaxError as error:
@@ -247,7 +247,7 @@ def _wrong(rule: Object, root: Declared) -> tuple[str, Checked | None]:
 
 
 def _failed_conversion(checked: Checked) -> str:
-    """Return the error if the conversion of a constant fails at compile time, or ""."""
+    """Return the error if a constant cannot be converted, as in `int("x")`, or else ""."""
     for node in walk(checked.root):
         if isinstance(node, Call) and node.function in _CONVERSIONS and isinstance(node.args[0], Literal):
             try:

@@ -40,8 +40,8 @@ def validate(schema: Schema, value: Any, old: Any = ABSENT, *, prefix: str = "")
     """
     Return the errors in a value, except errors in parts that are unchanged from old.
 
-    Args: prefix is put in front of each cause's field, but not in front of the paths in its message. It is
-    used when only the status is validated.
+    Args: prefix is put in front of each cause's field, but not in front of the paths in its message. Callers
+    that validate only the status pass a prefix.
     """
     causes = _validate(schema, value, "", old)
     if not prefix:
@@ -117,9 +117,9 @@ def _type_causes(schema: Schema, value: Any, path: str) -> list[Cause]:
 
 def _names_the_format(schema: Schema, value: Any) -> bool:
     """
-    Return whether an error about a value's type names the schema's format instead of its type.
+    Return whether an error about a value of the wrong type shows the schema's format instead of its type.
 
-    For strings, lists and null, the error always names the type.
+    If the value is a string, a list or null, the error always shows the type.
     """
     format_ = schema.get("format", "")
     return formats.is_known(format_) and isinstance(value, (bool, int, float, dict))
@@ -218,7 +218,7 @@ def _multiple_causes(value: float, factor: float, path: str) -> list[Cause]:
 
 
 def _is_nearly_whole(value: float) -> bool:
-    """Return what swag.IsFloat64AJSONInteger returns: whether a number of at least 1 is nearly whole."""
+    """Return whether a number is at least 1 and nearly whole, as swag.IsFloat64AJSONInteger does."""
     whole = math.floor(value)
     return 1 <= value < _EXACT and (value - whole) / (value + whole) < _TOLERANCE
 
@@ -324,7 +324,11 @@ def _whole(path: str, text: str) -> Cause:
 
 
 def _duplicates(schema: Schema, value: list[Any], path: str) -> list[Cause]:
-    """Return one error for each duplicated element in a set or map, at its second occurrence."""
+    """
+    Return one error for each element that occurs more than once in a list of type set or map.
+
+    The error's path is that of the second occurrence.
+    """
     kind = structure.list_type(schema)
     if kind == "atomic":
         return []

@@ -106,7 +106,7 @@ def _lists(path: str, schema: Object) -> list[Cause]:
 
 
 def _set_items(path: str, schema: Object) -> list[Cause]:
-    """Return the errors in the items of a set, which must be comparable as a whole."""
+    """Return the errors in the item schema of a set, whose items must be scalar or atomic, and not null."""
     items, causes = part(schema, "items"), []
     if items.get("nullable"):
         text = "cannot be nullable when x-kubernetes-list-type is set"

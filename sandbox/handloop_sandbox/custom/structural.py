@@ -23,7 +23,7 @@ def prune(schema: Schema | None, obj: Mapping[str, Any]) -> tuple[dict[str, Any]
     """
     Return a custom object without undeclared members, and the paths of the removed members.
 
-    A schema of None declares no members. apiVersion, kind and metadata are always kept.
+    If schema is None, no member is declared. apiVersion, kind and metadata are always kept.
     """
     unknown: list[str] = []
     pruned = _prune_object(schema or _NONE, obj, "", unknown, root=True)
@@ -34,8 +34,8 @@ def default(schema: Schema | None, obj: Mapping[str, Any], *, keep_nulls: bool =
     """
     Return a custom object with its schema's defaults, and without nulls that the schema does not allow.
 
-    Args: If keep_nulls is true, nulls that no default replaces are kept, so that validation refuses them. It
-    is used for applied objects, because they bypass the decoder that drops nulls.
+    Args: keep_nulls keeps nulls that no default replaces, so that validation refuses them. It is true for
+    applied objects, because they bypass the decoder that drops nulls.
     """
     if schema is None:
         return dict(obj)

@@ -140,7 +140,7 @@ def _embedded(path: str, schema: Object) -> list[Cause]:
 
 
 def _valued(path: str, schema: Object) -> list[tuple[str, Object]]:
-    """Return the junctors to check: all except the anyOf of an IntOrString, where types are allowed."""
+    """Return the junctors to check. Skip those in which an int-or-string may declare its types."""
     skipped: set[str] = set()
     if schema.get("x-kubernetes-int-or-string"):
         first: Any = (schema.get("allOf") or [{}])[0]

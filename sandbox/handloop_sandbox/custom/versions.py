@@ -23,12 +23,12 @@ def stored_form(resource: ServedResource, obj: Object) -> Object:
 
 
 def served_form(resource: ServedResource, obj: Object) -> Object:
-    """Convert a stored object to the served version. Return the same object if nothing differs."""
+    """Convert a stored object to the served version. If nothing changes, return the same object."""
     return served_forms(resource, [obj])[0]
 
 
 def served_forms(resource: ServedResource, objects: Sequence[Object]) -> list[Object]:
-    """Convert several stored objects to the served version. All conversions are requested at once."""
+    """Convert stored objects to the served version. All their conversions are requested together."""
     return in_version(resource, [_filled(resource, obj) for obj in objects], resource.version)
 
 

@@ -1,6 +1,7 @@
 """
-The kinds of faults, as structs: the JSON of `POST /sandbox/faults`, and the arguments of the Python API.
+The kinds of faults.
 
+Each kind is a struct, which defines the JSON of `POST /sandbox/faults` and the arguments of the Python API.
 A fault's fields describe which requests it hits, how many, and for how long. Its class describes its effect
 on a request. handloop_sandbox.faults.watch_output implements its effect on an open watch.
 """
@@ -54,11 +55,12 @@ class Fault(
     """
     The fields that all faults share: which requests the fault hits, how many, and for how long.
 
-    verbs are RBAC verbs. By default, the fault hits its class's usual_verbs, or all verbs if that is empty.
+    verbs are RBAC verbs. If verbs is empty, the fault hits its class's usual_verbs, or all verbs if
+    usual_verbs is empty, too.
     resources have the form `foos`, `foos/status` or `foos.example.com`. namespace, name, user, user_agent and
     path are patterns with `*`; "" matches anything. A request for all namespaces has the namespace "". The
     fault ignores the first `skip` matching requests, and then hits `count` requests, or all if count is None.
-    It lasts for `seconds`, or until it is cleared if seconds is None.
+    The fault lasts for `seconds`, or until it is cleared if seconds is None.
     """
 
     usual_verbs: ClassVar[tuple[str, ...]] = ()
@@ -214,7 +216,7 @@ class Silence(WatchFault, frozen=True, kw_only=True, tag="silence"):
 
 
 class DropWatch(WatchFault, frozen=True, kw_only=True, tag="drop-watch"):
-    """Ends watches: normally, cut off (FIN without the last chunk), or with a reset (RST)."""
+    """Ends watches: normally, by a FIN without the last chunk (`cut`), or by a RST (`reset`)."""
 
     how: Literal["end", "cut", "reset"] = "end"
 
@@ -228,9 +230,9 @@ class DelayWatch(WatchFault, frozen=True, kw_only=True, tag="delay-watch"):
 
 class DistortWatch(WatchFault, frozen=True, kw_only=True, tag="distort-watch"):
     """
-    Sends watch events twice, newest first, not at all, or as invalid bytes.
+    Sends watch events twice, in reverse order, not at all, or as invalid bytes.
 
-    Each line is distorted separately. Only `reverse` affects several lines: it reverses those sent together.
+    `reverse` reverses the order of lines that are sent together. The others distort each line separately.
     """
 
     lasting = True
@@ -239,10 +241,10 @@ class DistortWatch(WatchFault, frozen=True, kw_only=True, tag="distort-watch"):
 
 class Expire(WatchFault, frozen=True, kw_only=True, tag="expire"):
     """
-    Answers with 410, as if a resource version were too old, to resumed watches and to further pages of lists.
+    Answers resumed watches and further pages of lists with 410, as if their resource version were too old.
 
-    A watch, open or new, sends an ERROR watch event and ends. With as_status, the fault hits only new
-    watches, which are answered with HTTP status 410.
+    An open or resumed watch sends an ERROR watch event and ends. If as_status is true, open watches are not
+    hit, and resumed watches are answered with HTTP status 410.
     """
 
     usual_verbs = ("list", "watch")
@@ -266,11 +268,11 @@ class Expire(WatchFault, frozen=True, kw_only=True, tag="expire"):
 
 class Lag(WatchFault, frozen=True, kw_only=True, tag="lag"):
     """
-    Answers reads from an old state: that of `changes` changes ago or, if None, that when the fault began.
+    Answers reads from an old state: the state `changes` changes ago or, by default, when the fault began.
 
-    Reads without a resource version still see the present state, because a real server with a lagging watch
-    cache answers them from etcd. With consistent_reads, they see the old state too. Watches also lag, unless
-    the fault has a count.
+    Reads without a resource version still see the current state, because a real server with a lagging watch
+    cache answers them from etcd. If consistent_reads is true, they see the old state too. Watches also lag,
+    unless the fault has a count.
     """
 
     usual_verbs = ("get", "list", "watch")

@@ -1,13 +1,13 @@
 """
 Activates, lists and clears a sandbox's faults, and determines their effect on requests and watches.
 
-Each kind of fault has a method that activates it (error ... lag). The sandbox's controls do the same over
+Each kind of fault has a method that activates it, such as error(). The sandbox's controls do the same over
 HTTP. An active fault is an Injection, which stays in `_active` until its count, its time or clear() ends it.
 Three methods look up the active faults:
 
 delay() returns how long a request waits. The HTTP server or transport calls it first.
-on_request() returns whether a request is refused, lost, silent, or sees old state. The engine calls it before
-the API.
+on_request() returns whether a request is refused, left unanswered, or answered from old state. The engine
+calls it before the API.
 affecting_watch() returns the faults that affect an open watch. WatchOutput calls it before it sends.
 
 The API itself does not refer to faults.
@@ -41,11 +41,11 @@ K = TypeVar("K", bound=Fault)
 
 
 class LostAnswerError(Exception):
-    """Raised when a fault requires that the connection is broken without an answer."""
+    """Raised when a fault breaks the connection instead of sending an answer."""
 
 
 class NoAnswerError(Exception):
-    """Raised when a fault requires that the connection stays open without an answer."""
+    """Raised when a fault keeps the connection open but sends no answer."""
 
 
 class Where(TypedDict, total=False):
@@ -93,22 +93,22 @@ class Machine(Protocol):
         """Apply an injected fault to each open watch that it matches."""
 
     def compact(self, resource_version: int | None = None) -> None:
-        """Forget the versions before resource_version (default: the newest)."""
+        """Discard the versions before resource_version (default: the newest)."""
 
     def expire(self, group_resource: GroupResource | None = None) -> None:
-        """Forget the history from which watches can resume."""
+        """Discard the history, so that watches cannot resume from it."""
 
     def rewind(self, *, changes: int | None = None, resource_version: int | None = None) -> int:
-        """Undo a number of changes, or all changes after a version."""
+        """Undo the last `changes` changes, or all changes after resource_version."""
 
 
 class Faults:
     """
     The active faults of one sandbox.
 
-    State: _active maps ids to injections, in the order of activation. revision rises with every change of
-    _active, so that a watch can detect that it must check the faults again. active is true while any fault
-    is active. _lock guards all of this. It is a leaf lock.
+    State: _active maps ids to injections, in the order of activation. revision increases with every
+    change of _active, which tells watches to check the faults again. active is true while any fault is
+    active. _lock guards all of this. It is a leaf lock.
     Threads: any.
     """
 
@@ -152,7 +152,7 @@ class Faults:
         return self._ask(Latency, where, delay_seconds=delay_seconds, jitter_seconds=jitter_seconds)
 
     def lose_answer(self, *, executed: bool = True, **where: Unpack[Where]) -> Injection:
-        """Break the connection instead of answering writes, or requests with the given verbs."""
+        """Break the connection instead of answering. By default, only writes are hit."""
         return self._ask(LoseAnswer, where, executed=executed)
 
     def silence(
@@ -163,7 +163,7 @@ class Faults:
         executed: bool = True,
         **where: Unpack[Where],
     ) -> Injection:
-        """Keep the connections of watches, or of the given verbs, open but send no bytes."""
+        """Keep the connection open, but send no more bytes. By default, only watches are hit."""
         return self._ask(Silence, where, after_events=after_events, only_open=only_open, executed=executed)
 
     def drop_watches(
@@ -202,7 +202,7 @@ class Faults:
         only_open: bool = False,
         **where: Unpack[Where],
     ) -> Injection:
-        """Answer 410 to watches that resume from a version, and to requests for further pages of lists."""
+        """Answer resumed watches and requests for further pages of lists with 410."""
         return self._ask(Expire, where, as_status=as_status, after_events=after_events, only_open=only_open)
 
     def lag(
@@ -213,7 +213,7 @@ class Faults:
 
     def compact(self, resource_version: int | None = None) -> None:
         """
-        Forget the versions before resource_version (default: the newest), as etcd's compaction does.
+        Discard the versions before resource_version (default: the newest), as etcd's compaction does.
 
         Afterwards, requests for watches, exact lists and further pages from older versions get 410 Expired.
         Open watches continue.
@@ -223,10 +223,11 @@ class Faults:
 
     def rewind(self, *, changes: int | None = None, resource_version: int | None = None) -> int:
         """
-        Undo a number of changes, or all after a version, as if a backup were restored. End every watch.
+        Undo the last `changes` changes, or all changes after resource_version, as if a backup were restored.
 
-        Returns: the version that is now the newest; later ones will be used a second time. Raises: ValueError
-        if that version has been forgotten.
+        Every watch ends. New changes use the undone versions a second time. Returns: the version that is now
+        the newest. Raises: ValueError if the state at that version is not available, or if not exactly one
+        argument is given.
         """
         return self._machine.rewind(changes=changes, resource_version=resource_version)
 
@@ -268,7 +269,7 @@ class Faults:
         return len(names)
 
     def delay(self, asked: RequestAttributes) -> float:
-        """Return how many seconds to delay a request before on_request(). A delayed request is a hit."""
+        """Return how many seconds to delay a request before on_request(). A delay counts as a hit."""
         now = self._machine.now()
         with self._lock:
             self._end_those_due_locked(now)
@@ -298,10 +299,10 @@ class Faults:
         self, asked: RequestAttributes, known: set[str], now: float, *, opening: bool
     ) -> builtins.list[Injection]:
         """
-        Return the injections that affect a watch, without those checked before.
+        Return the injections that affect a watch and are not in known. Add the checked ones to known.
 
-        Args: known holds the ids of the injections checked so far; this call adds more. opening is true if
-        the watch has just been opened.
+        Args: known holds the ids of the injections checked so far. opening is true if the watch has just been
+        opened.
         """
         with self._lock:
             self._end_those_due_locked(now)

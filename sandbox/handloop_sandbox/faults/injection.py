@@ -31,7 +31,7 @@ class Injection:
     ) -> None:
         """
         Args: name is the id. ends_at is the unix time at which the fault ends; None means no limit.
-        resource_version is the newest one at the fault's activation. clear ends the fault with an id.
+        resource_version is the newest version when the fault is activated. clear ends the fault with an id.
         """
         self.fault = fault
         self.id = name

@@ -43,8 +43,8 @@ class RequestAttributes:
         """
         Return whether the request is for a resource such as `foos`, `foos.example.com` or `foos/status`.
 
-        As in RBAC, `foos` does not match its subresources; `foos/*` matches all of these. `*` matches every
-        request.
+        As in RBAC, `foos` does not match subresources such as `foos/status`, but `foos/*` matches each of
+        them. `*` matches every request.
         """
         wanted = self.attributes
         plural, _, subresource = resource.partition("/")

@@ -28,11 +28,11 @@ class WatchOutput:
     """
     One open watch as its client sees it.
 
-    State: while paused is set, nothing is due; the HTTP server sets it if the client reads too slowly. ended
-    is set with the last lines. broken says how the connection ends, and is "" if it ends normally.
-    _injections holds the faults that affect this watch, _known the ids of all faults checked so far. _held
-    holds the lines that are not due, each with its time of arrival. _sent counts the lines sent. _opening is
-    true until the faults are checked for the first time.
+    State: while paused is true, no line is due; the HTTP server pauses a watch whose client reads too slowly.
+    ended becomes true when take() returns the last lines. broken says how the connection ends; it is "" for a
+    normal end. _injections holds the faults that affect this watch. _known holds the ids of all faults
+    checked so far. _held holds the lines that are not due, each with its time of arrival. _sent counts the
+    lines sent. _opening is true until the faults are checked for the first time.
     Threads: any, with the engine's lock held.
     """
 
@@ -81,7 +81,7 @@ class WatchOutput:
         return lines
 
     def arrive(self, now: float) -> None:
-        """Fetch a new commit's lines if watch events are delayed, so that their delay starts now."""
+        """If a fault delays watch events, fetch a new commit's lines, because their delay starts now."""
         if self.ended or not self._is_touched():
             return
         self._look(now)
@@ -164,7 +164,7 @@ class WatchOutput:
         return (i.fault for i in self._injections if not i.over and isinstance(i.fault, kind))
 
     def _quota(self) -> float:
-        """Return how many more lines can be sent before a fault ends the stream."""
+        """Return how many more lines can be sent before a fault ends the watch."""
         limits = [fault.after_events for fault in self._holding(DropWatch)]
         limits += [fault.after_events for fault in self._holding(Expire)]
         return min(limits, default=inf) - self._sent
@@ -193,7 +193,7 @@ class WatchOutput:
         return self._room_before_silence() > 0 and self._delay() < inf
 
     def _may_take(self) -> bool:
-        """Return whether to fetch more lines from the watcher. Do not fetch lines that could not be sent."""
+        """Return whether to fetch more lines from the watcher. Lines that cannot be sent are not fetched."""
         return not self._watcher.ended and self._may_send() and len(self._held) < self._room_before_silence()
 
 

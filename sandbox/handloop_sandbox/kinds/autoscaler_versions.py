@@ -139,7 +139,7 @@ def without_status(obj: Object) -> Object:
 
 
 def with_status_of(new: Object, old: Object) -> Object:
-    """Return a v1 autoscaler with the status annotations of another one."""
+    """Return the new v1 autoscaler with the status annotations of the old one."""
     notes = _annotations(old)
     kept = {name: notes[name] for name in _OF_STATUS if name in notes}
     given = _annotations(_without(new, _OF_STATUS))
@@ -147,7 +147,7 @@ def with_status_of(new: Object, old: Object) -> Object:
 
 
 def _cpu(metrics: Iterable[Object], side: str) -> int | None:
-    """Return the first average CPU utilization, the only one that v1 has a field for, or None."""
+    """Return the first average CPU utilization, the only metric with a field in v1, or None."""
     for metric in metrics:
         resource = metric.get("resource") or {}
         utilization: int | None = (resource.get(side) or {}).get("averageUtilization")
@@ -183,7 +183,7 @@ def _metric_as_v2(metric: Object, paths: Mapping[str, Mapping[str, tuple[str, ..
 
 
 def _typed(target: Object) -> Object:
-    """Return a v2 target with its type, which v1 does not contain."""
+    """Return a v2 target with the type that matches its value, because v1 has no field for the type."""
     if "averageUtilization" in target:
         return {"type": "Utilization", "averageUtilization": target["averageUtilization"]}
     if "averageValue" in target:
@@ -246,7 +246,7 @@ def _parsed(annotations: Mapping[str, str], name: str, kind: type) -> Any:
 
 
 def _annotated(obj: Object, notes: Mapping[str, str]) -> Object:
-    """Return an object with these conversion annotations in place of any others."""
+    """Return an object whose conversion annotations are replaced by the given ones."""
     given = _annotations(_without(obj, (*_OF_SPEC, *_OF_STATUS)))
     return _with_annotations(obj, {**given, **notes})
 

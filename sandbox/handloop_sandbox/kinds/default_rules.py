@@ -1,5 +1,5 @@
 """
-The rules, by type, for defaults that depend on other members, and the default image pull policy.
+The rules for defaults that depend on other members, and for the default image pull policy.
 
 Follows: kubernetes pkg/apis/*/*/defaults.go, apiextensions-apiserver pkg/apis/apiextensions/v1/defaults.go,
 github.com/distribution/reference (ParseNormalizedNamed), kubernetes pkg/util/parsers.
@@ -123,7 +123,7 @@ def _with_labels(obj: Object, labels: Object) -> Object:
     """
     Return the object with these labels if it has none of its own.
 
-    The dict of labels is shared (for Jobs, see strategy.py).
+    The dict of labels is not copied (for the effect on Jobs, see strategy.py).
     """
     metadata = obj.get("metadata") or {}
     return obj if metadata.get("labels") else {**obj, "metadata": {**metadata, "labels": labels}}

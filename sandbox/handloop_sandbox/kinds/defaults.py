@@ -1,9 +1,10 @@
 """
 Sets the defaults of built-in kinds: those in the schema, and those that Kubernetes sets in code.
 
-Rules belong to types, not to kinds, so that a pod template has its defaults wherever it occurs. For each
-type, the constants are set first. Then amounts of resources are rounded up to a thousandth, the type's rule
-runs, and the members follow. A member is unset if it is absent, null, or a zero value that means absent.
+Rules belong to types, not to kinds, so that a pod template has its defaults wherever it occurs. In an
+object, the constants of its type are set first. Then resource amounts are rounded up to a thousandth, the
+type's rule runs, and the nested objects are treated in the same way. A member gets its default if it
+is absent or null, or if its zero value means absent.
 Follows: kubernetes pkg/apis/*/*/defaults.go, pkg/apis/core/v1/defaults.go SetDefaults_ResourceList,
 apiextensions-apiserver pkg/apis/apiextensions/v1/defaults.go.
 """
@@ -132,7 +133,7 @@ CONSTANTS: dict[str, dict[str, Any]] = {
 
 def default_object(resource: ServedResource, obj: Object) -> Object:
     """
-    Return the object with every default of its kind, or the same object if it already has them all.
+    Return the object with every default of its kind. If nothing changes, return the same object.
 
     Custom resources are returned unchanged.
     """
@@ -146,7 +147,7 @@ class _Plan(NamedTuple):
     """
     The defaults of one type: its constants, resource amounts and rule, and the members that have a plan.
 
-    A pointer that is set keeps its value, even if that is an empty string.
+    If a member is in pointers, no default replaces its empty string.
     """
 
     constants: Mapping[str, Any]
@@ -246,7 +247,7 @@ def _is_resource_list(child: Schema) -> bool:
 
 
 def _typed(child: Schema) -> tuple[str, str]:
-    """Return how a member contains its type ("one", "list" or "map"), and the name of that type."""
+    """Return whether a member contains "one" object, a "list" or a "map", and the objects' type."""
     if name := reference_of(child):
         return "one", name
     entry = items_of(child)
@@ -263,7 +264,7 @@ _PARTS: Final = {"u": (10**3, "m"), "n": (10**6, "m"), "e-6": (10**3, "e-3"), "e
 
 
 def rounded(amounts: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the amounts, rounded up to thousandths in canonical form, or the same mapping if unchanged."""
+    """Round the amounts up to thousandths in canonical form. If nothing changes, return the same mapping."""
     changed = {name: _rounded_amount(text) for name, text in amounts.items() if _FINE.fullmatch(text)}
     return {**amounts, **changed} if changed else amounts
 

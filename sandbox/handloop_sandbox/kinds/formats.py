@@ -88,7 +88,7 @@ def _fullmatch(pattern: re.Pattern[str]) -> Callable[[str], bool]:
 
 
 def _is_duration(value: str) -> bool:
-    """Return whether a text is a Go duration, or contains integers with units such as days."""
+    """Return whether a text is a Go duration, or contains an integer with a unit such as `days`."""
     try:
         parse_duration(value)
     except DurationError:

@@ -97,7 +97,7 @@ class MessageField(NamedTuple):
     """
     One field of a protobuf message. label is "", "repeated" or "map".
 
-    If json is "", the members of the field's type belong to the outer message.
+    If json is "", the field is inlined: its members become members of the outer message.
     """
 
     json: str
@@ -113,7 +113,7 @@ def _messages() -> dict[str, msgspec.Raw]:
 
 @cache
 def message(name: str) -> dict[int, MessageField] | None:
-    """Return the fields of a message by number, or None if it is unknown. Its name is that of its schema."""
+    """Return the fields, by number, of the message with a schema's name, or None if it is unknown."""
     raw = _messages().get(name)
     if raw is None:
         return None

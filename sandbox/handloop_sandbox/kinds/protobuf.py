@@ -1,9 +1,9 @@
 r"""
-Decodes bodies in `application/vnd.kubernetes.protobuf` to JSON-like objects. wire.status encodes refusals.
+Decodes bodies in `application/vnd.kubernetes.protobuf` to JSON-like objects.
 
 An envelope is `k8s\0` and a runtime.Unknown{1: TypeMeta{1: apiVersion, 2: kind}, 2: raw}. messages.json
-contains the field numbers. Zero values are kept here. The later decoding by kind drops those that the kind's
-JSON omits.
+contains the field numbers. Zero values are kept. Those that the kind's JSON omits are dropped later, when the
+object is decoded by kind. For the encoding of errors, see wire.status.
 Follows: apimachinery pkg/runtime/serializer/protobuf, pkg/apis/meta/v1/time_proto.go, the generated.proto
 files.
 """
@@ -35,7 +35,7 @@ _LONGEST_VARINT = 10
 
 
 class _MalformedError(ValueError):
-    """The bytes are not protobuf, or end inside a field. The message is Go's, where Go has one."""
+    """The bytes are not protobuf, or end inside a field. The message is the same as in Go, if Go has one."""
 
 
 def decode(body: bytes, catalog: Catalog) -> dict[str, Any]:
@@ -171,7 +171,7 @@ def _message(data: bytes, name: str) -> Any:
 
 
 def _is_list(name: str, known: dict[int, MessageField]) -> bool:
-    """Return whether a message is a list in JSON: one of Go's named slices, with one repeated field."""
+    """Return whether a message is a list in JSON, because its Go type is a named slice."""
     return len(known) == 1 and 1 in known and known[1].json == "items" and named_schema(name) is None
 
 
@@ -273,14 +273,14 @@ def _raw(data: bytes) -> Any:
 
 
 def _either(data: bytes) -> Any:
-    """Return the schema in a message or, if it contains no schema, the boolean in its field 1."""
+    """Return the schema or the boolean (field 1) that a message contains."""
     parts = dict(_fields(data))
     schema = next((value for value in parts.values() if isinstance(value, bytes)), None)
     return bool(parts.get(1)) if schema is None else _schema(schema)
 
 
 def _schema(data: bytes) -> Any:
-    """Return a nested schema without the zero values that its JSON omits. No later step would drop them."""
+    """Return a nested schema without the zero values that JSON omits, because no later step drops them."""
     name = f"{_EXTENSIONS}.JSONSchemaProps"
     return typed.decode(named(name), _message(data, name), typed.Report())
 

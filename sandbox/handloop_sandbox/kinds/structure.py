@@ -1,5 +1,5 @@
 """
-Access to OpenAPI schemas. Those of built-in kinds contain references, those of custom resources do not.
+Reads OpenAPI schemas. Only the schemas of built-in kinds contain references.
 
 The generator adds its own keys to built-in schemas: `x-omit` to a property ("pointer", "never"; see
 `Omission`), `x-shape` to a few types that OpenAPI cannot describe (see `Shape`), `x-go` if Go has a named
@@ -108,7 +108,7 @@ def value_of(schema: Schema) -> Schema | None:
 
 
 def property_of(schema: Schema, name: str) -> Schema | None:
-    """Return the schema of a declared member or else of the map's values, or None if there is neither."""
+    """Return the declared schema of a member, or else the schema of the map's values, or None."""
     return properties(schema).get(name) or value_of(schema)
 
 
@@ -158,7 +158,7 @@ def merge_key(schema: Schema) -> str | None:
 
 
 def patch_strategy(schema: Schema) -> tuple[str, ...]:
-    """Return the strategies of a strategic merge patch: `merge`, `replace` and `retainKeys`."""
+    """Return the strategies that merge patches use for a member: `merge`, `replace` or `retainKeys`."""
     found = resolve(schema).get("x-kubernetes-patch-strategy", "")
     return tuple(part for part in str(found).split(",") if part)
 
