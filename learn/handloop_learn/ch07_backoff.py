@@ -21,13 +21,18 @@ CROWD: Final = 400
 EXAMPLE: Final = ObjectName("default", "example-foo")
 RECAP: Final = (
     "A key that fails waits 5 ms. Each further failure doubles the wait, up to 1000 s.",
-    "Call forget() after a success. Otherwise the next failure counts as one more in a row.",
+    "Call forget() after a success. Otherwise the old failures still count when the key fails again.",
     "All retries share one token bucket. A key that an event handler adds never waits.",
 )
 
 
 class End(NamedTuple):
-    """Seconds until a retry: after each failure of one key, after its success, and for many keys at once."""
+    """
+    The seconds that keys wait for a retry.
+
+    delays = after each failure of one key; after_success = after its first failure since forget(); crowd
+    = for each of many keys that fail at the same moment.
+    """
 
     delays: list[float]
     after_success: float
@@ -40,9 +45,9 @@ def chapter(screen: Screen) -> End:
     screen.code(cut(FooController._process_next_work_item, "self.sync_handler", "self._workqueue.forget"))
     screen.code(cut(default_rate_limiter, "for_each", "return"))
     screen.tell(
-        "`for_each` has the default delays: a key first waits 5 ms, each further failure doubles the wait, "
-        "and the longest is 1000 s. All keys share the bucket, which allows 50 retries a second after a "
-        "burst of 300."
+        "`for_each` has the default delays: a key first waits 5 ms, and each further failure doubles the "
+        "wait, up to 1000 s. All keys share the bucket, which allows 50 retries a second after a burst of "
+        "300."
     )
     # client-go @32ce75a7d: util/workqueue/default_rate_limiters.go
     # sample-controller @7e64d481: controller.go:110

@@ -29,15 +29,18 @@ BODY: Final = cut(FooController.sync_handler, "foo = self._foos_lister.get", "SU
 """The source lines of a sync."""
 RECAP: Final = (
     "A sync receives a name, never an event. It reads the current state, and writes the difference.",
-    "So it does not matter which events arrived, how many, or whether the process was running then.",
+    "So it does not matter which events arrived, how many, or whether the process was running at the time.",
     "A sync never changes another owner's Deployment.",
 )
 
 
 class End(NamedTuple):
     """
-    The five syncs; the sync after many events, and its replicas; the Deployment's UIDs before and after a
-    kill.
+    The chapter's results.
+
+    syncs = one sync for each of five cases; after_many = the sync after several changes; replicas = the
+    number of replicas of its new Deployment; uids = the Deployment's UID before and after a process was
+    killed.
     """
 
     syncs: list[Sync]
@@ -72,8 +75,8 @@ def chapter(screen: Screen) -> End:
         writes,
     )
     screen.tell(
-        "Every sync writes the status, even if it has not changed. Chapter 9 shows why the syncs still come "
-        "to an end. The production controller writes only a changed status. Before it creates a Deployment "
+        "Every sync writes the status, even if it has not changed. Chapter 9 shows why the syncs stop "
+        "anyway. The production controller writes only a changed status. Before it creates a Deployment "
         "again, it also asks the server whether the Foo still exists (chapter 11)."
     )
     uids = killed_in_mid_sync(screen)

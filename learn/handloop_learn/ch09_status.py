@@ -45,11 +45,11 @@ RECAP: Final = (
 
 class End(NamedTuple):
     """
-    The chapter's results, in its order.
+    The chapter's results.
 
-    versions = a MyApp's versions; ways = ways to write an object; retries = answers to retries after a 409;
-    touched = the syncs after a changed annotation; loop = the endless syncs; error = a failed sync's error;
-    event_count = the count of the Event `Synced`.
+    versions = a MyApp's versions; ways = the server's response to each way of writing an object; retries =
+    its response to each retry after a 409; touched = the syncs after a change of an annotation; loop = the
+    endless syncs; error = a failed sync's error; event_count = the count of the Event `Synced`.
     """
 
     versions: list[tuple[int, int, int]]
@@ -167,8 +167,8 @@ def _touched(screen: Screen, stage: Stage, log: SyncLog) -> Syncs:
     touched = Syncs(log.succeeded - before, stage.counts["PUT"] - writes)
     screen.show(syncs_after_the_change=touched.syncs, status_writes=touched.writes)
     screen.reveal(
-        "Yes, because a write that changes nothing keeps the version, and causes no event. The production "
-        "controller compares first, which saves the request:",
+        "Yes. A write that changes nothing leaves the version unchanged, and causes no event. The "
+        "production controller compares first, which saves the request:",
         YES,
     )
     screen.code(cut(ProductionFooController._sync_status, "status == foo.status", "return False"))
@@ -206,8 +206,8 @@ def _refused(screen: Screen, stage: Stage, log: SyncLog) -> tuple[str, int]:
     screen.show(a_failed_sync=error, failed_syncs=len(log.errors), available=available(stage))
     screen.show(Events=f"1, count {count}")
     screen.tell(
-        "The failed sync was retried with the new Foo. Even without an injected fault, a sync that is "
-        "faster than the watch gets a 409, because the cache still has the Foo from before the last write. "
+        "The failed sync was retried with the new Foo. Even without an injected fault, a sync gets a "
+        "409 if it runs before the watch delivers the last write, because the cache still has the old Foo. "
         "Identical Events become one Event with a count. A burst of Events of one type about a Foo is "
         "limited to 25."
     )
@@ -218,8 +218,8 @@ class CountingStatus:
     """
     A replacement for update_foo_status that writes a new number each time.
 
-    State: writes, the number of writes so far. Threads: the only worker writes it; the chapter's thread reads
-    it.
+    State: writes counts the writes so far. Threads: the only worker changes that count, and the chapter's
+    thread reads it.
     """
 
     def __init__(self, client: Client) -> None:

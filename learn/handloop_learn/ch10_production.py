@@ -42,10 +42,11 @@ class End(NamedTuple):
     """
     The chapter's results.
 
-    first, last = the lease's holder, and the numbers of ada's and bob's workers; seconds = until the
-    takeover, and between ada's end and bob's start; refusal = the answer to a user without roles; adds =
-    bob's queue adds; holder = the lease's holder after bob's stop; order = bob's threads, in the order in
-    which they ended.
+    first, last = who held the lease, and how many workers ada and bob had, before and after the takeover;
+    seconds = from the first error to the takeover, and from the end of ada's worker-0 to the start of bob's;
+    ada_gave_up = whether ada could not renew the lease; refusal = the response to a user without roles; adds
+    = how many keys were added to bob's queue; holder = who held the lease after bob's shutdown; order = bob's
+    threads, in the order in which they ended.
     """
 
     first: tuple[str, int, int]
@@ -83,7 +84,7 @@ def chapter(screen: Screen) -> End:
             stage.apply()
             until(lambda: bob.metric(ADDS), "a name in bob's queue")
             adds = bob.metric(ADDS)
-            screen.line(f"A Foo is applied. bob's metric {ADDS}, which client-go also has: {adds:g}")
+            screen.line(f"A Foo is applied. bob's metric {ADDS}, which client-go has, too, is now {adds:g}.")
             screen.tell("Now bob is shut down. Its threads stop in this order:")
             order = bob.stopped()
             screen.line(" > ".join(order))
@@ -98,7 +99,8 @@ def _cut_off(
     """
     Make ada lose the lease.
 
-    Returns: the seconds until the takeover, and from ada's end to bob's start; the last state.
+    Returns: the seconds until the takeover, and from the end of ada's worker-0 to the start of bob's; who
+    then holds the lease, and how many workers ada and bob then have.
     """
     screen.break_it(
         "the server answers ada only with errors, so ada cannot renew the lease.",
@@ -126,21 +128,21 @@ def _cut_off(
 
 def _show(screen: Screen, stage: Stage, *replicas: Replica) -> tuple[str, int, int]:
     rows = [(one.name, one.workers, one.synced, one.readiness()) for one in replicas]
-    screen.table(("replica", "workers", "caches full", "/readyz"), rows)
+    screen.table(("replica", "workers", "caches filled", "/readyz"), rows)
     screen.show(holder_of_the_lease=holder(stage))
     return holder(stage), replicas[0].workers, replicas[1].workers
 
 
 class Replica:
     """
-    One replica of the Foo controller, with the default lease durations. Use it with `with`.
+    One replica of the Foo controller, with the default lease durations. A `with` block starts and stops it.
 
-    lost = whether it gave up because it could not renew the lease. began, ended = when each thread began and
-    ended, by the clock, in order of time; each thread writes its own entry.
+    lost = whether it gave up because it could not renew the lease. began, ended = when each thread started
+    and ended, on the replica's clock, oldest first; each thread writes its own entry.
     """
 
     def __init__(self, stage: Stage, name: str, clock: Clock) -> None:
-        """Args: name: the replica's name, and the user that its client authenticates as."""
+        """Args: name is the replica's name, and also the user that its client authenticates as."""
         self.name = name
         self.lost = False
         self.registry = CollectorRegistry()
@@ -171,7 +173,7 @@ class Replica:
 
     @property
     def synced(self) -> bool:
-        """Whether its caches are filled. Those of a standby are filled, too."""
+        """Whether its caches are filled. A standby fills its caches, too."""
         informers = self.manager.informers()
         return bool(informers) and all(informer.has_synced() for informer in informers)
 

@@ -35,7 +35,8 @@ class Piece(NamedTuple):
     A piece of production.py, and a case in which it helps.
 
     number = its number in production.py; happens = what happens in the case; counts = what is counted; count
-    = a function that gets a controller on its own stage and returns that number, where lower is better.
+    = the function that runs the case with a controller on its own stage, and returns the count (less is
+    better).
     """
 
     number: int
@@ -168,7 +169,7 @@ def lag(hand: ByHand) -> int:
 
 
 STORM: Final = Piece(6, "the Foo is gone, but the cache still has it", "Deployments created", storm)
-RIVAL: Final = Piece(7, f"another writer undoes the status {ROUNDS} times", "immediate writes", rival)
+RIVAL: Final = Piece(7, f"another writer overwrites the status {ROUNDS} times", "immediate writes", rival)
 PIECES: Final = (
     Piece(1, f"{ROUNDS} resyncs with nothing to do", "status writes", resyncs),
     Piece(2, f"{ROUNDS} changes to a Deployment of a Foo in another API group", "syncs of our Foo", stranger),
@@ -196,8 +197,10 @@ LINES: Final = {
 
 class End(NamedTuple):
     """
-    The counts of the plain controller and of the production controller, by the piece's number; the seconds
-    until a status was repaired.
+    The chapter's results.
+
+    counted = the plain controller's count and the production controller's, by the piece's number;
+    repair_seconds = how long the production controller took to repair a status.
     """
 
     counted: dict[int, tuple[int, int]]

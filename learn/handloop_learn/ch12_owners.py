@@ -23,7 +23,7 @@ RECAP: Final = (
 
 
 class End(NamedTuple):
-    """The changes after each deletion, in order; the Deployments that were left."""
+    """The changes after each deletion, in order; the names of the Deployments that were left."""
 
     histories: dict[str, list[str]]
     left: list[str]
@@ -44,7 +44,7 @@ def chapter(screen: Screen) -> End:
         screen.tell(
             "The uid identifies the owner: a later Foo with the same name is a different owner. "
             "`controller` marks the one owner that may change the child, and the server refuses a second "
-            "such owner. Our controller has now ended. Only the server and its garbage collector are still "
+            "such owner. Our controller has now stopped. Only the server and its garbage collector are "
             "running."
         )
         screen.ask("The Foo `background` is deleted. What happens to its Deployment?")
@@ -99,7 +99,7 @@ def _with_another_uid(screen: Screen, stage: Stage, backup: list[dict[str, Any]]
     )
     screen.reveal(
         "No. The new Foo has a new uid. The owner in the backup is gone, so the garbage collector deletes "
-        "its child.",
+        "the Deployment.",
         NO,
     )
 

@@ -34,8 +34,8 @@ class Cloud:
     """
     A simulated cloud, outside the cluster.
 
-    State: buckets, the uids of the Foos that have one; asked, the number of calls by name; crash_after, the
-    call after which the process crashes.
+    State: buckets contains the uids of the Foos that have a bucket; asked counts the calls by name;
+    crash_after names the call after which the process crashes, or is empty.
     """
 
     def __init__(self) -> None:
@@ -80,7 +80,12 @@ class State(NamedTuple):
 
 
 class End(NamedTuple):
-    """The state after each step; the calls to the cloud; a refusal; the state without a controller."""
+    """
+    The chapter's results.
+
+    states = the state after each step; asked = the number of calls to the cloud, by name; refusal = the
+    server's error for a late finalizer; alone = the state after the controller was uninstalled.
+    """
 
     states: list[State]
     asked: dict[str, int]
@@ -116,7 +121,7 @@ def chapter(screen: Screen) -> End:
 
 
 class _World:
-    """A server with one Foo, and a cloud. Threads: runs on the chapter's thread."""
+    """A server with one Foo, and a cloud. Threads: only the chapter's thread uses it."""
 
     def __init__(self, screen: Screen, stage: Stage) -> None:
         self.cloud = Cloud()
@@ -144,7 +149,7 @@ class _World:
         return state
 
     def late_finalizer(self) -> str:
-        """Add a finalizer while the Foo is being deleted. Returns: the refusal."""
+        """Add a finalizer while the Foo is being deleted. Returns: the server's error."""
         body = {"metadata": {"finalizers": [FINALIZER, "example.org/late"]}}
         try:
             self._foos.patch("example-foo", body, namespace="default")

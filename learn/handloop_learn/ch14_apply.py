@@ -1,4 +1,4 @@
-"""Chapter 14: with server-side apply, the server knows each field's owner, and rejects others' changes."""
+"""Chapter 14: server-side apply records each field's owner, and a change to another's field is a conflict."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from handloop_learn.stage import Stage
 SCALE: Final[dict[str, Any]] = {"spec": {"replicas": 5}}
 RECAP: Final = (
     "An apply contains your own fields with the values that you want. It leaves all other fields unchanged.",
-    "Changing another manager's field is a conflict. Leave it out, send the same value, or take it by force.",
+    "Changing another manager's field is a conflict. Omit the field, send its current value, or use force.",
     "A field that you no longer apply, and that no other manager owns, is removed.",
 )
 

@@ -25,8 +25,8 @@ SHARDS: Final = 3
 CONFIG_MAPS: Final = "/api/v1/namespaces/default/configmaps"
 _NOT_THE_SERVER: Final = tracemalloc.Filter(inclusive=False, filename_pattern="*/handloop_sandbox/*")
 RECAP: Final = (
-    "More workers help if there are more keys than workers, because a key has one worker at a time.",
-    "A cache contains all watched objects. Watch fewer (with a selector), or less of each (with a view).",
+    "More workers help if there are more keys than workers, because only one worker syncs a key at a time.",
+    "A cache contains all watched objects. A selector reduces their number, and a view their size.",
     "Shards divide the keys by a label. While an object changes shards, two processes may work on it.",
 )
 
@@ -36,7 +36,7 @@ class ConfigMapNames(Kind, group="", version="v1", kind="ConfigMap", plural="con
 
 
 class Work(NamedTuple):
-    """The seconds that some workers took, their syncs, and the most workers on one key at a time."""
+    """How long the workers took, their number of syncs, and the most workers that synced one key at once."""
 
     seconds: float
     syncs: int
@@ -44,7 +44,13 @@ class Work(NamedTuple):
 
 
 class End(NamedTuple):
-    """Work by number of workers; work on one key; kB per cache; objects per shard; the events of a move."""
+    """
+    The chapter's results.
+
+    work = the work of some workers, by their number; hot = their work on a single key; kilobytes = the size
+    of each cache; shards = the number of objects in each shard; moved = the event that each of two shards
+    receives when an object moves between them.
+    """
 
     work: dict[int, Work]
     hot: Work
@@ -154,8 +160,8 @@ def _cached(stage: Stage, kind: type[Kind], labels: str = "") -> float:
 
 def _shards(screen: Screen, stage: Stage) -> tuple[list[int], list[str]]:
     """
-    Divide objects by a label, and move one. Returns: the size of each shard; the events that two shards
-    receive.
+    Divide objects by a label, and move one. Returns: the size of each shard; the event that each of the
+    two shards receives.
     """
     lists = [stage.send("GET", f"{CONFIG_MAPS}?labelSelector=shard%3D{shard}") for shard in range(SHARDS)]
     sizes = [len(each["items"]) for each in lists]

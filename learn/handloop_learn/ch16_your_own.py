@@ -55,8 +55,8 @@ def chapter(screen: Screen) -> End:
     screen.reveal("Yes. Each part read the current state, and repaired the difference.", YES)
     lines = _show_lines(screen, pieces, trace)
     screen.tell(
-        "`walkthrough check 16` writes a file that names your solutions. `check 16 FILE` tries them, and "
-        "`live FILE` runs them on the live page, which shows your lines at the steps that they carry out."
+        "`walkthrough check 16` writes a file that names your solutions. `check 16 FILE` tests them, and "
+        "`live FILE` runs them on the live page, which shows your code at each step that it implements."
     )
     return End(list(pieces.files), passed, lines)
 
@@ -65,7 +65,7 @@ def _ask_for_more(screen: Screen, first: str) -> None:
     screen.reveal(f"Yes: {first}.", YES)
     screen.break_it(
         f"{TRIALS[1].happens}. Then {TRIALS[2].happens}. Then {TRIALS[3].happens}.",
-        "Is the cluster in the wanted state after each of these changes?",
+        "Is the cluster in the desired state after each of these changes?",
     )
 
 

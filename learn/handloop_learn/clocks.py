@@ -1,4 +1,4 @@
-"""Clocks for chapters that would otherwise have to wait: one that a chapter moves, and one that runs fast."""
+"""Clocks for chapters that would otherwise have to wait: one advances only by hand, and one runs fast."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _POLL_SECONDS: Final = 0.002
 
 class HandClock(RealClock):
     """
-    A clock that moves only when `advance` is called. A waiting thread checks it every two milliseconds.
+    A clock that advances only when `advance` is called. A waiting thread checks it every two milliseconds.
 
-    State: _now, seconds; only the chapter's thread writes it.
+    State: _now is the time in seconds; only the chapter's thread changes it.
     """
 
     def __init__(self) -> None:
@@ -30,11 +30,11 @@ class HandClock(RealClock):
         self._now += seconds
 
     def wait(self, condition: threading.Condition, timeout_seconds: float | None) -> bool:
-        """Wait once on condition, until the clock advanced by timeout_seconds at most; None = no limit."""
+        """Wait once on condition, for at most timeout_seconds of this clock. None waits forever."""
         return self.wait_until(condition, None if timeout_seconds is None else self._now + timeout_seconds)
 
     def wait_until(self, condition: threading.Condition, at: float | None) -> bool:
-        """Wait once on condition, at most until the clock has reached `at`; None = no limit."""
+        """Wait once on condition, at most until now() reaches `at`. None waits forever."""
         if at is None:
             return condition.wait()
         if self._now < at:
@@ -42,7 +42,7 @@ class HandClock(RealClock):
         return self._now < at
 
     def sleep(self, seconds: float, stop: threading.Event) -> bool:
-        """Wait until the clock has advanced by this many seconds or stop is set; True when stop is set."""
+        """Wait until `seconds` of this clock have passed or stop is set. Return True if stop is set."""
         until = self._now + seconds
         while self._now < until and not stop.wait(_POLL_SECONDS):
             pass
@@ -60,16 +60,16 @@ class FastClock(RealClock):
         return time.monotonic() * self.times
 
     def wait(self, condition: threading.Condition, timeout_seconds: float | None) -> bool:
-        """Wait once on condition, for at most timeout_seconds of this clock; None = no limit."""
+        """Wait once on condition, for at most timeout_seconds of this clock. None waits forever."""
         return super().wait(condition, None if timeout_seconds is None else timeout_seconds / self.times)
 
     def wait_until(self, condition: threading.Condition, at: float | None) -> bool:
-        """Wait once on condition, at most until now() reaches `at`; None = no limit."""
+        """Wait once on condition, at most until now() reaches `at`. None waits forever."""
         if at is None:
             return condition.wait()
         super().wait(condition, (at - self.now()) / self.times)
         return self.now() < at
 
     def sleep(self, seconds: float, stop: threading.Event) -> bool:
-        """Wait until this many seconds of this clock have passed or stop is set; True when stop is set."""
+        """Wait until `seconds` of this clock have passed or stop is set. Return True if stop is set."""
         return super().sleep(seconds / self.times, stop)

@@ -32,12 +32,12 @@ def reflect(server, store, stopped, wait):
 '''
 
 _FROM: Final = "Watch from the last version that you saw, in the list or in an event."
-_STORE: Final = "DELETED removes a thing; ADDED and MODIFIED put it."
+_STORE: Final = "DELETED removes a thing from the store; ADDED and MODIFIED put it into the store."
 _CUT: Final = (
     "A watch that ends without Gone has lost nothing, so watch again, from the last version that you saw."
 )
 _BOOKMARK: Final = (
-    "A BOOKMARK has no thing. You have seen all changes up to its version, so keep that version."
+    "A BOOKMARK contains no thing. You have seen all changes up to its version, so keep that version."
 )
 _GONE: Final = "After Gone, only a list helps: store.replace(things) also removes what was deleted."
 _PAUSE: Final = (
@@ -59,7 +59,12 @@ class _Event(NamedTuple):
 
 
 class _Scene(NamedTuple):
-    """A watch's events, the events after its connection breaks, and the log's oldest version from then on."""
+    """
+    What happens during one watch.
+
+    live = the events that the watch delivers; missed = the events after its connection breaks; oldest = the
+    first version from which the next watch can start.
+    """
 
     live: tuple[_Event, ...] = ()
     missed: tuple[_Event, ...] = ()
@@ -68,7 +73,7 @@ class _Scene(NamedTuple):
 
 class _Watch(NamedTuple):
     """
-    A call of watch: its version, the store's things at that time, the number of lists so far, and whether the
+    A call to watch: its version, the store's things at that time, the number of lists so far, and whether the
     reader has waited since the previous watch.
     """
 
@@ -83,7 +88,7 @@ class _EndlessError(BaseException):
 
 
 class _Store:
-    """A store for the reader's function. State: things, the values by name."""
+    """A store for the reader's function. State: things maps each name to its value."""
 
     def __init__(self) -> None:
         self.things: dict[str, int] = {}
@@ -104,8 +109,9 @@ class _Server:
     """
     A server that plays one scene for each watch. It has no threads: each of the reader's calls advances it.
 
-    State: log; oldest, the first version from which a watch can start; list_count; watch_calls; _waited,
-    whether the reader has waited since the last watch; _calls, the number of calls so far.
+    State: log contains all events so far; oldest is the first version from which a watch can start;
+    list_count and watch_calls record the calls to list and watch; _waited is whether the reader has waited
+    since the last watch; _calls counts all calls.
     """
 
     def __init__(self, store: _Store) -> None:
@@ -221,13 +227,13 @@ def _after_a_cut(watches: list[_Watch], stored: dict[str, int]) -> Iterator[str]
 def _after_a_bookmark(watches: list[_Watch], lost: str) -> Iterator[str]:
     expect(watches[2:], "the second connection broke, and you returned", _CUT)
     came = watches[2].version
-    expect(came == 15, f"a BOOKMARK said version 15, and you watched from {came}: {lost}", _BOOKMARK)
+    expect(came == 15, f"a BOOKMARK had version 15, and you watched from {came}: {lost}", _BOOKMARK)
     yield "a bookmark advanced your version"
 
 
 def _after_gone(watches: list[_Watch], lists: int) -> Iterator[str]:
     expect(lists > 1, "watch raised Gone, and you did not list again", _GONE)
-    expect(watches[4:], "after the second list, you did not watch again", "Begin again: list, then watch.")
+    expect(watches[4:], "after the second list, you did not watch again", "Start again: list, then watch.")
     stored = watches[4].stored
     expect(stored == {"d": 1}, f"after the second list, the store has {stored}, but `a` was deleted", _GONE)
     expect(

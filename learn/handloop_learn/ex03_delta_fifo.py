@@ -37,14 +37,14 @@ _EACH: Final = (
 _NEW: Final = (
     "The type says how the FIFO learned of an object. To find out whether it is new, ask get_by_key."
 )
-_FIRST: Final = "Call store.add or store.delete first, then tell, because a sync can read the store at once."
+_FIRST: Final = "Call store.add or store.delete before tell, because a sync can read the store at once."
 _TOMBSTONE: Final = (
-    "A Deleted can contain a DeletedFinalStateUnknown (without metadata), which store.delete takes."
+    "A Deleted can contain a DeletedFinalStateUnknown (without metadata), which store.delete accepts."
 )
 
 
 class _Informer:
-    """A real FIFO and store, and the reader's function between them."""
+    """A real FIFO and store. The reader's function applies the FIFO's deltas to the store."""
 
     def __init__(self, process: Any) -> None:
         self.store: Indexer[Foo] = Indexer()
@@ -76,7 +76,7 @@ class _Informer:
         expect(not self.early, self.early, _FIRST)
 
     def _look(self, wanted: Foo | None, what: str, key: str) -> None:
-        """Compare the stored object with the one that handlers and workers must find now."""
+        """Check that the store has the wanted object when the reader's function calls tell."""
         stored = self.store.get_by_key(key)
         if stored != wanted and not self.early:
             self.early = f"when you reported {what!r}, the store had {_said(stored)}, not {_said(wanted)}"

@@ -91,7 +91,7 @@ def check(load: Load) -> Iterator[str]:
         "deployments_of returned a copy",
         "Return the object in the cache, which all readers share.",
     )
-    yield "the index finds one Foo's Deployments without a scan of the others"
+    yield "the index finds one Foo's Deployments without scanning the others"
 
 
 EXERCISE: Final = Exercise(

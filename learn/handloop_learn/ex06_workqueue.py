@@ -56,8 +56,9 @@ class _Worker:
 
     def expect(self, holds: Callable[[], object], happened: str, hint: str) -> None:
         """
-        Wait briefly until holds() is true. Raises: WrongError if it stays false; the worker's error if it
-        ended.
+        Wait briefly until holds() is true.
+
+        Raises: the error that ended the worker, if any; otherwise WrongError if holds() stays false.
         """
         with suppress(NothingHappenedError):
             until(lambda: holds() or self.error, happened, seconds=PATIENCE_SECONDS)
@@ -103,7 +104,7 @@ def _check(worker: _Worker) -> Iterator[str]:
     worker.expect(idle, "`good` is still in `processing` after its sync, so no worker gets it again", _DONE)
     expect(
         not worker.early,
-        "you called done(key) before sync(key), so two workers can have the key",
+        "you called done(key) before sync(key), so two workers can sync it at once",
         "Sync, then call done(key).",
     )
     queue.add("good")
@@ -111,7 +112,7 @@ def _check(worker: _Worker) -> Iterator[str]:
     worker.expect(idle, "`good` is still in `processing`", _DONE)
     expect(
         not queue.statistics().delayed,
-        "`good` succeeded, but waits for a retry",
+        "`good` succeeded, but is still waiting for a retry",
         "Only failures wait for a retry.",
     )
     yield "a key that was added twice was synced twice, and done() was called each time"
@@ -131,7 +132,7 @@ def _check(worker: _Worker) -> Iterator[str]:
     )
     expect(
         not queue.statistics().delayed,
-        "`bad` succeeded, but waits for a retry",
+        "`bad` succeeded, but is still waiting for a retry",
         "Only failures wait for a retry.",
     )
     yield "a success resets the failure count"

@@ -60,8 +60,8 @@ class _World:
         """
         Fill the caches, and call sync. Returns: the number of writes that it sent.
 
-        Args: replicas: the cached Foo's spec.replicas, which can be 0, although the Foo CRD does not allow
-        that; None = the value on the server.
+        Args: replicas is the cached Foo's spec.replicas; it can be 0, although the Foo CRD does not allow
+        that. None keeps the value on the server.
         """
         client = self._stage.client
         foos: Indexer[Foo] = Indexer()
@@ -104,7 +104,7 @@ def _check(stage: Stage, world: _World) -> Iterator[str]:
     stage.send("DELETE", child)
     world.sync("foo")
     lost = "somebody deleted the Deployment, and your sync did not create another"
-    expect(world.replicas() == 2, lost, f"It acted only on the first change (the edge). {_LEVEL}")
+    expect(world.replicas() == 2, lost, f"Your sync acted only on the first change (the edge). {_LEVEL}")
     yield "a deleted Deployment is created again"
     stage.send("PATCH", wish, {"spec": {"replicas": 3}})
     world.sync("foo")
@@ -123,7 +123,7 @@ def _check(stage: Stage, world: _World) -> Iterator[str]:
         world.replicas() == 0, f"the Foo wants 0 replicas, but its Deployment has {world.replicas()}", _ZERO
     )
     world.sync("foo")
-    yield "the Deployment is scaled, whether it or the Foo has changed"
+    yield "the Deployment is scaled, no matter whether the Foo or the Deployment changed"
     world.restart()
     writes = world.sync("foo")
     expect(not writes, f"after a restart you sent {writes} requests, though nothing differs", _LEVEL)
@@ -161,7 +161,7 @@ def _unset(stage: Stage, world: _World) -> Iterator[str]:
     stage.send("POST", FOOS, foo)
     world.sync("unset")
     writes = world.sync("unset")
-    expect(not writes, f"a Foo leaves its replicas to others, but you sent {writes} writes", _UNSET)
+    expect(not writes, f"a Foo leaves its replicas to others, but you sent {writes} requests", _UNSET)
     stage.send("PATCH", f"{DEPLOYMENTS}/unset", {"spec": {"replicas": 6}})
     world.sync("unset")
     found = stage.send("GET", f"{DEPLOYMENTS}/unset")["spec"]["replicas"]

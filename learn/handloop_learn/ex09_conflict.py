@@ -33,9 +33,9 @@ _MOST_CALLS: Final = 20
 _AGAIN: Final = "Catch Conflict, read the Foo from the server, and start again with that one."
 _WHOLE: Final = "Compute the change again from the Foo that you have just read, because it may have changed."
 _BOUND: Final = (
-    "Count the updates. If the fifth is refused, raise the Conflict, and the worker retries later."
+    "Count the updates. If the fifth is refused, raise the Conflict, so that the worker retries later."
 )
-_OTHERS: Final = "Catch only Conflict. A retry does not help against other errors."
+_OTHERS: Final = "Catch only Conflict. A retry cannot fix other errors."
 
 
 class _EndlessError(BaseException):
@@ -44,8 +44,9 @@ class _EndlessError(BaseException):
 
 class _Foos:
     """
-    A server's Foos, for the reader's function. State: get_count; update_count; before, called before each
-    update.
+    A server's Foos, for the reader's function.
+
+    State: get_count and update_count count the calls; before is called before each update.
     """
 
     def __init__(self, stage: Stage) -> None:
@@ -123,7 +124,7 @@ def check(load: Load) -> Iterator[str]:
             "the cached Foo was current, but you read it again",
             "Use the cached one.",
         )
-        yield "a current Foo is written at once, without a read"
+        yield "an up-to-date Foo is updated at once, without another read"
         yield from _beside_another(world)
         yield from _never(world)
         yield from _gone(world)
@@ -135,7 +136,7 @@ def _beside_another(world: _World) -> Iterator[str]:
     try:
         world.add(old, 1)
     except Conflict as error:
-        raise WrongError("another writer was first, and your function ended with Conflict", _AGAIN) from error
+        raise WrongError("another writer wrote first, and your function raised Conflict", _AGAIN) from error
     except _EndlessError as error:
         raise WrongError("you sent the same old Foo again and again", _AGAIN) from error
     found = world.replicas()
@@ -176,7 +177,7 @@ def _gone(world: _World) -> Iterator[str]:
         expect(calls == 1, f"the Foo is gone, and you sent {calls} requests", _OTHERS)
         yield "a deleted Foo is an error that no retry can fix"
     except _EndlessError as error:
-        raise WrongError("the Foo is gone, and you sent requests without end", _OTHERS) from error
+        raise WrongError("the Foo is gone, and you never stopped sending requests", _OTHERS) from error
     except Conflict as error:
         raise WrongError("the Foo is gone, and you raised a Conflict", _OTHERS) from error
     else:

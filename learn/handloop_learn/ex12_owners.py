@@ -120,7 +120,7 @@ def _foreground(world: _World, reader: Any) -> Iterator[str]:
     hint = _BLOCK if named - held <= children else _UID
     expect(named == held, f"the owner waited for {_said(held)}, but you named {_said(named)}", hint)
     yield f"the owner waited for {_said(held)}, as you said"
-    yield "a child that blocks another or a former owner does not delay this one"
+    yield "the children of other owners, existing or deleted, do not delay this owner's deletion"
 
 
 def _names(found: Any, function: str) -> set[str]:
