@@ -34,10 +34,11 @@ FINALIZER: Final = "example.org/bucket"
 _FOREIGN: Final = "example.org/another"
 _FIRST: Final = "Call add_finalizer before cloud.create, because a Foo can be deleted at any moment."
 _LAST: Final = (
-    "Call cloud.delete before remove_finalizer. Without the finalizer, the Foo is gone, and with it the uid."
+    "Call cloud.delete before remove_finalizer. When the finalizer is removed, the Foo and its uid are gone."
 )
 _TWICE: Final = (
-    "The process crashed between the two steps. NoBucketError means that this step is done, so continue."
+    "The process crashed after cloud.delete. NoBucketError means that the bucket is already deleted, so "
+    "continue."
 )
 _OURS: Final = "Clean up only if has_finalizer(foo, FINALIZER). Otherwise there is nothing to clean up."
 
@@ -54,8 +55,8 @@ class _Cloud:
     """
     A simulated cloud.
 
-    State: buckets, their uids; calls, the names of the calls so far; fails, the call that fails, or "";
-    crash_after, the call after which the process crashes, or "".
+    State: buckets contains the buckets' uids. calls contains the names of the calls so far. fails is the name
+    of the call that fails, or "". crash_after is the name of the call after which the process crashes, or "".
     """
 
     def __init__(self) -> None:
@@ -154,7 +155,7 @@ def _deleted(world: _World) -> Iterator[str]:
     )
     expect(
         not world.cloud.buckets,
-        "the Foo is being deleted, but its bucket exists again",
+        "the Foo is being deleted, but its bucket exists after the sync",
         "After the cleanup, return.",
     )
     expect(
@@ -215,7 +216,7 @@ def _of_another(world: _World) -> Iterator[str]:
         "only another controller's finalizer is left, and you called the cloud",
         _OURS,
     )
-    yield "another controller's finalizer stays, and no cleanup is repeated"
+    yield "another controller's finalizer stays, and the cleanup does not run twice"
 
 
 EXERCISE: Final = Exercise(

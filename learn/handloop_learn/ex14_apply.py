@@ -43,12 +43,19 @@ _FIRST: Final = (
 _THEN: Final = (
     "Then gitops applies everything that it still wants. It no longer owns the fields that it omits."
 )
-_KEEP: Final = "An apply contains all that a manager wants. Omitted fields without another owner are removed."
+_KEEP: Final = (
+    "Each apply must contain every field that the manager wants. An omitted field is removed if it has no "
+    "other owner."
+)
 _ONLY: Final = "Scaler applies replicas, and nothing else."
 
 
 def apply(foos: ResourceClient[Foo], who: str, *, force: bool = False, **wanted: Any) -> Foo:
-    """Apply only these fields of the Foo. Raises: Conflict for another manager's field, unless forced."""
+    """
+    Apply only these fields of the Foo.
+
+    Raises: Conflict if another manager owns a field that changes, and force is false.
+    """
     kind = {"apiVersion": Foo.resource.api_version, "kind": Foo.resource.kind}
     body = {**kind, **wanted, "metadata": {**wanted.get("metadata", {}), "name": NAME}}
     return foos.patch(
@@ -71,7 +78,7 @@ def _names(fields: dict[str, Any], path: str = "") -> list[str]:
 
 
 class _World:
-    """A Foo that gitops has applied on a sandbox. State: seen, the replicas after each apply."""
+    """A Foo that gitops has applied on a sandbox. State: seen contains the replicas after each apply."""
 
     def __init__(self, stage: Stage) -> None:
         self._stage = stage

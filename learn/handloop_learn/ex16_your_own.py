@@ -30,10 +30,10 @@ PATIENCE_SECONDS: Final = 6.0
 
 class Trial(NamedTuple):
     """
-    A change, and its expected result.
+    One test of the controller: a change, and its expected result.
 
-    happens = the change in words; comes = the result in words; begin = makes the change; holds = returns
-    whether the result has occurred.
+    happens describes the change, and comes the result. begin makes the change. holds returns whether the
+    result has occurred.
     """
 
     happens: str
@@ -83,7 +83,7 @@ TRIALS: Final = (
         lambda stage, _: _available(stage, 3),
     ),
     Trial(
-        "its Deployment is deleted, and the server refuses two creates",
+        "its Deployment is deleted, and the next two creates fail",
         "there is a new Deployment",
         _refused,
         lambda stage, _: _is_there(stage) and _available(stage, 3),
@@ -111,10 +111,10 @@ def tried(pieces: Pieces, trace: LineTrace) -> Iterator[Trial]:
                 until(lambda trial=trial: trial.holds(stage, manager), "it", seconds=PATIENCE_SECONDS)  # type: ignore[misc]
             except NothingHappenedError as error:
                 happened = (
-                    f"{trial.happens}. Wanted: {trial.comes}. That did not happen within "
+                    f"{trial.happens}. Expected: {trial.comes}. That did not happen within "
                     f"{PATIENCE_SECONDS:g} s"
                 )
-                hint = f"Yours: {', '.join(pieces.files) or 'nothing'}. Check each of them alone."
+                hint = f"Your parts: {', '.join(pieces.files) or 'none'}. Check each one separately."
                 raise WrongError(happened, hint) from error
             yield trial
 
@@ -125,14 +125,14 @@ def check(load: Load) -> Iterator[str]:
     unknown = set(module.PIECES) - set(PARTS)
     expect(not unknown, f"no part is called {', '.join(sorted(unknown))}", f"The parts: {', '.join(PARTS)}.")
     pieces = own_pieces(module.PIECES, Path(module.__file__).parent)
-    expect(pieces.files, "none of the files exists, so every part would be ours", "Begin with check 6.")
+    expect(pieces.files, "none of the files exists, so every part would be ours", "Start with check 6.")
     yield f"yours: {', '.join(pieces.files)}; ours: {', '.join(pieces.ours) or 'nothing'}"
     trace = LineTrace(pieces.places())
     for trial in tried(pieces, trace):
         yield f"{trial.happens}: {trial.comes}"
     for name, file in pieces.files.items():
         ran = sum(place.file == str(file) for place in trace.hits)
-        yield f"{name}: {ran} lines of {file.name} ran; to see them marked, run chapter 16 in its folder"
+        yield f"{name}: {ran} lines of {file.name} ran. To see which, run chapter 16 in the file's folder"
 
 
 EXERCISE: Final = Exercise(

@@ -17,7 +17,7 @@ Raises: WrongError if it did something wrong; any error that the code raises.
 
 
 class WrongError(Exception):
-    """The reader's code did something wrong. The message says what happened, and hint what to do."""
+    """The reader's code did something wrong. The message says what happened, and hint says what to do."""
 
     def __init__(self, happened: str, hint: str) -> None:
         super().__init__(happened)

@@ -26,13 +26,13 @@ def check(number: int, file: Path | None, screen: Screen, *, seconds: float = SE
     """
     Write the starting file of an exercise into the working directory, or check a solution.
 
-    Args: seconds: the time limit of the solution. Returns: whether the file was written, or the solution is
+    Args: seconds is the time limit of the solution. Returns: whether the file was written or the solution is
     right. Blocks: until the solution has been checked or its time is up.
     """
     exercise = EXERCISES.get(number)
     if exercise is None:
         numbers = ", ".join(map(str, EXERCISES))
-        screen.tell(f"Chapter {number} has no exercise. These have: {numbers}.")
+        screen.tell(f"Chapter {number} has no exercise. Chapters with exercises: {numbers}.")
         return False
     if file is None:
         return _hand_out(number, exercise, screen)
@@ -49,7 +49,7 @@ def _hand_out(number: int, exercise: Exercise, screen: Screen) -> bool:
             new.write(exercise.start)
     except FileExistsError:
         screen.tell(
-            f"{file} already exists, and stays as it is. To check it: {COMMAND} check {number} {file}"
+            f"{file} already exists, and was not changed. To check it: {COMMAND} check {number} {file}"
         )
         return False
     except OSError as error:
@@ -77,7 +77,7 @@ def _judged(number: int, file: Path, seconds: float) -> Report:
             )
         except subprocess.TimeoutExpired:
             return Report(
-                wrong="your code prevented the interpreter from ending", hint="Does it ever return?"
+                wrong="your code prevented the interpreter from exiting", hint="Does it ever return?"
             )
         if report.exists():
             return msgspec.json.decode(report.read_bytes(), type=Report)

@@ -1,5 +1,5 @@
 """
-Checks one exercise in a separate process, because a reader's code can raise, exit, or never end.
+Checks one exercise in a separate process, because a reader's code can raise, exit, or never return.
 
     python -m handloop_learn.judge NUMBER FILE REPORT STACKS SECONDS
 
@@ -27,8 +27,10 @@ from handloop_learn.own_pieces import load
 
 class Report(msgspec.Struct):
     """
-    The result of a check: right = sentences on correct behaviour; wrong = the first failure, or ""; hint =
-    what to do.
+    The result of a check.
+
+    right contains a sentence for each thing that the code did right. wrong describes the first failure, or is
+    "". hint says what to do about it.
     """
 
     right: list[str] = []
@@ -37,7 +39,7 @@ class Report(msgspec.Struct):
 
 
 def judge(check: Check, file: Path) -> Report:
-    """Check a file. Report its errors, and never raise them. Blocks: until the reader's code ends."""
+    """Check a file. Its errors are reported, not raised. Blocks: until the reader's code ends."""
     report = Report()
     try:
         for sentence in check(partial(load, file)):
@@ -55,9 +57,10 @@ def _said(error: BaseException) -> str:
 
 def _where(error: BaseException, file: Path) -> str:
     """
-    Return the reader's line in an error's traceback: the last line of their file before other code is called.
+    Return a text with the lines of the reader's file that led to an error.
 
-    If that code calls back into the reader's file, for example an index function, name that line, too.
+    They are the lines at which the traceback leaves the file or ends. It leaves the file twice, for example,
+    if a called function calls the reader's index function.
     """
     if isinstance(error, SyntaxError):
         return f"line {error.lineno} is not valid Python."

@@ -14,10 +14,11 @@ from handloop.picture.steps import Place
 
 class LineTrace:
     """
-    Records each execution of the given lines, by this thread or by threads that start inside its `with`.
+    Records each execution of the given lines, by this thread and by threads that start inside its `with`.
 
-    State: hits, the executions by place; threads, the thread that ran each place first; _active, whether it
-    still records. Any traced thread writes hits and threads, each in one interpreter operation.
+    State: hits contains the number of executions of each place. threads contains the thread that ran each
+    place first. _active is whether executions are still recorded. Any traced thread writes hits and threads,
+    without a lock.
     """
 
     def __init__(self, places: Iterable[Place]) -> None:

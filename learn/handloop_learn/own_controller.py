@@ -38,7 +38,8 @@ class _Server:
     """
     The server and the store that a reader's reflect() receives, for one kind.
 
-    State: _version, the last version passed on; _put_as, the type of the last event. Threads: only one.
+    State: _version is the version of the last list or event. _put_as is the type of the deltas that put adds.
+    Threads: runs on the reflector's thread.
     """
 
     def __init__(self, client: Client, informer: Any, reflector: Reflector[Any]) -> None:
@@ -99,7 +100,7 @@ class _Store:
     """
     The store that a reader's process() receives.
 
-    State: told, the notifications so far. Threads: runs on the informer's thread.
+    State: told contains the notifications so far. Threads: runs on the informer's thread.
     """
 
     def __init__(self, informer: SharedIndexInformer[Any]) -> None:

@@ -43,11 +43,11 @@ class Pieces:
     """
     The parts that a reader has written, and their lines.
 
-    Fields: files and modules, by the name of the part.
+    files and modules map each part's name to its file and its module.
     """
 
     def __init__(self, files: Mapping[str, Path]) -> None:
-        """Load the files. Raises: any error that they raise; AttributeError if a name is missing."""
+        """Load the files. Raises: any error that a file raises; AttributeError if a file lacks a name."""
         self.files = dict(files)
         self.modules: dict[str, Any] = {}
         for name, file in files.items():
@@ -58,7 +58,7 @@ class Pieces:
 
     @property
     def ours(self) -> list[str]:
-        """The names of the parts that the reader has not written, so that ours are used."""
+        """The names of the parts that the reader has not written, and for which ours are used."""
         return [name for name in PARTS if name not in self.files]
 
     def places(self) -> list[Place]:
@@ -81,7 +81,7 @@ class Pieces:
 
 
 def own_pieces(names: Mapping[str, str], folder: Path) -> Pieces:
-    """Load a reader's pieces from those named files that exist. Raises: the same errors as Pieces."""
+    """Load the named files that exist in the folder. Raises: any error that Pieces raises."""
     files = {part: (folder / name).resolve() for part, name in names.items()}
     return Pieces({part: file for part, file in files.items() if file.is_file()})
 

@@ -21,8 +21,8 @@ def run_live(flags: Sequence[str]) -> int:
     """
     Run the program with the live page, until Ctrl-C.
 
-    Args: flags: the flags of `run`. If the file of exercise 16 comes first, its pieces are used. Returns: the
-    exit code.
+    Args: flags contains the flags of `run`. If the file of exercise 16 comes first, its pieces are used.
+    Returns: the exit code.
     """
     operator = PLAIN
     if flags and (file := Path(flags[0])).suffix == ".py":

@@ -25,7 +25,7 @@ class Words(NamedTuple):
     """
     The words of a right answer, and those of a wrong one.
 
-    An answer with neither is about something else, and gets no verdict.
+    An answer that contains neither gets no verdict, because it is about something else.
     """
 
     right: Collection[str]

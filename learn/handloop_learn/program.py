@@ -46,7 +46,7 @@ def main(arguments: Sequence[str], out: TextIO | None = None, keys: TextIO | Non
     """
     Run the command that the words after `walkthrough` name.
 
-    Args: out, keys: None = the terminal's. Returns: the exit code.
+    Args: out and keys default to sys.stdout and sys.stdin. Returns: the exit code.
     """
     if arguments[:1] == ["live"]:
         from handloop_learn.plain_operator import run_live  # noqa: PLC0415 - a separate program

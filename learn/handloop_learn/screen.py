@@ -36,12 +36,14 @@ class Screen:
     """
     Writes a chapter for one reader.
 
-    No line is wider than the reader's terminal, if that has at least 40 columns. No line scrolls off the top
-    before the reader has pressed a key.
+    No line is wider than the reader's terminal, if the terminal has at least 40 columns. No line scrolls off
+    the top before the reader has pressed Enter.
 
-    State: _prediction, the reader's answer to the last question; _unread, the lines since the last key.
-    Threads: the chapter's own; other threads can call line, which never blocks them.
-    Blocks: ask and the pauses; when the terminal is full, also every other call, until a key is pressed.
+    State: _prediction is the reader's answer to the last question. _unread is the number of lines written
+    since the reader last pressed Enter.
+    Threads: runs on the chapter's thread; other threads can call line, which does not wait for the reader.
+    Blocks: questions wait for Enter, and paragraphs end with a pause. When the terminal is full, every call
+    on the chapter's thread waits for Enter.
     """
 
     def __init__(
@@ -57,8 +59,8 @@ class Screen:
         """
         Write to out.
 
-        Args: keys: None = questions do not wait for an answer. pace_seconds: the pause after a paragraph.
-        plain: write no colours. rows: the terminal's height; None = no limit.
+        Args: if keys is None, questions do not wait for an answer. pace_seconds is the pause after a
+        paragraph. If plain is true, no colours are written. rows is the terminal's height; None = no limit.
         """
         self._out = out
         self._keys = keys
@@ -72,7 +74,7 @@ class Screen:
         self._prediction = ""
 
     def title(self, title: str, progress: str) -> None:
-        """Begin a chapter."""
+        """Write a chapter's title, and the progress."""
         head = self._wrapped(title)
         room = self._width - len(head[-1]) - len(progress)
         apart = " " * 3 if room >= 3 else "\n"
@@ -110,7 +112,7 @@ class Screen:
         self._write("\n".join(lines))
 
     def code(self, snippet: Snippet, marks: Mapping[int, str] | None = None) -> None:
-        """Write source lines, without notes for linters. Args: marks: the margin's texts, by line number."""
+        """Write source lines, without notes for linters. Args: marks maps line numbers to margin texts."""
         room = max([1, *map(len, (marks or {}).values())])
         place = self._wrapped(snippet.place, self._indent)
         lines = ["", *(self._painted(part, Colour.CYAN) for part in place)]
@@ -132,7 +134,7 @@ class Screen:
         self._prediction = self._read("  your prediction, then Enter: ")
 
     def reveal(self, answer: str, truth: Truth | None = None) -> None:
-        """Answer the last question. Args: truth: grades the prediction; None = the reader judges it."""
+        """Answer the last question. Args: truth grades the prediction; None = the reader judges it."""
         verdict = "" if truth is None else grade(self._prediction, truth)
         if verdict:
             self._write("\n".join(self._wrapped(verdict, "  ")))
@@ -172,7 +174,7 @@ class Screen:
         return [head.rstrip(), *self._wrapped(value, self._indent * 2)]
 
     def _column_widths(self, cells: Sequence[Sequence[str]]) -> list[int] | None:
-        """Return the column widths, with the widest narrowed until a row fits; None if words would break."""
+        """Narrow the widest columns until a row fits. Returns: the widths; None if a word would break."""
         columns = [*zip(*cells, strict=True)]
         widths = [max(map(len, column)) for column in columns]
         least = [max(len(word) for cell in column for word in [*cell.split(), ""]) for column in columns]

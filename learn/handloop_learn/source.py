@@ -30,7 +30,7 @@ class Snippet(NamedTuple):
 
 
 def whole(function: Callable[..., Any]) -> Snippet:
-    """Return all lines of a function, unchanged. Raises: TypeError for an object without source."""
+    """Return all lines of a function, unchanged. Raises: TypeError if the object has no source."""
     file = inspect.getsourcefile(function)
     assert file is not None
     lines, first = inspect.getsourcelines(function)
@@ -42,8 +42,8 @@ def cut(function: Callable[..., Any], begin: str, end: str = "") -> Snippet:
     Return the lines of a function from the first with `begin` to the next with `end`, without their common
     indent.
 
-    Args: end: "" = return one line. Raises: LookupError if the source has changed, so that the chapter must
-    be changed, too.
+    Args: if end is "", only the first line is returned. Raises: LookupError if the source has changed and has
+    no such lines. Then the chapter must be changed, too.
     """
     source = whole(function)
     first = source.line_with(begin) - source.line

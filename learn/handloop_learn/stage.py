@@ -44,7 +44,7 @@ _SPEED: Final = 20.0  # of pods and of the cluster's own controllers
 
 
 class CountedTransport(ForwardingTransport):
-    """A transport that counts requests by method, and watches as WATCH. Threads: any."""
+    """Counts requests by method, and watches as WATCH. Threads: any thread can send requests."""
 
     def __init__(self, transport: Transport) -> None:
         super().__init__(transport)
@@ -60,18 +60,18 @@ class CountedTransport(ForwardingTransport):
 
 class Stage:
     """
-    A running sandbox with the CRDs of Foo and MyApp. Use it with `with`.
+    A sandbox with the CRDs of Foo and MyApp, which runs inside its `with`.
 
-    counts = the number of `client`'s requests by method; a watch counts as WATCH. The reader's own requests
-    are not counted. Threads: runs on the chapter's thread.
+    counts contains the numbers of `client`'s requests by method; a watch counts as WATCH. The reader's own
+    requests are not counted. Threads: runs on the chapter's thread.
     """
 
     def __init__(
         self, *, bookmark_seconds: float = 10.0, users: tuple[str, ...] = (), lifelike: bool = True
     ) -> None:
         """
-        Args: users: administrators, each with its name as its token. lifelike: False = no Deployment gets
-        pods.
+        Args: users contains names of administrators, and each name is also the user's token. If lifelike is
+        false, no Deployment gets pods.
         """
         known = {name: User(name, ("system:masters", "system:authenticated")) for name in users}
         self.sandbox = Sandbox(
@@ -104,7 +104,7 @@ class Stage:
         return Client(self._transport(user), stop=stop)
 
     def send(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """Send one request, as the reader would with kubectl. Returns: the response's JSON, of any status."""
+        """Send a request, as kubectl would. Returns: the response's JSON, even for an error."""
         content_type = "application/merge-patch+json" if method == "PATCH" else "application/json"
         answer = self._reader.request(
             method,
@@ -116,13 +116,13 @@ class Stage:
         return document
 
     def apply(self, name: str = "example-foo", *, deployment: str = "", replicas: int = 1) -> dict[str, Any]:
-        """Create a Foo. Args: deployment: the Deployment's name; "" = the Foo's name."""
+        """Create a Foo. Args: deployment is the Deployment's name; "" = the Foo's name."""
         spec = {"deploymentName": deployment or name, "replicas": replicas}
         return self.send("POST", FOOS, {**SAMPLE, "metadata": {"name": name}, "spec": spec})
 
     @contextmanager
     def watch(self, path: str, version: str) -> Iterator[Iterator[dict[str, Any]]]:
-        """Yield a watch's lines from a version on, as they arrive over plain HTTP. Blocks: until they do."""
+        """Watch a path over plain HTTP. Yields: the events after a version. Blocks: until the next event."""
         connection = HTTPConnection(self.sandbox.url.removeprefix("http://"), timeout=LONGEST_SECONDS)
         query = f"?watch=true&allowWatchBookmarks=true&resourceVersion={version}"
         connection.request("GET", path + query, headers={"Authorization": f"Bearer {_READER}"})
@@ -141,7 +141,7 @@ class Stage:
         seams: Seams = REAL_SEAMS,
         **options: Any,
     ) -> Iterator[Manager]:
-        """Run a manager with controllers until the context ends. Raises: what the manager's run raises."""
+        """Run a manager with controllers until the context ends. Raises: any error of manager.run."""
         registry = CollectorRegistry()
         manager = Manager(client or self.client, registry=registry, seams=seams, **options)
         for add_controller in add:
@@ -175,7 +175,7 @@ def running(manager: Manager, stop: threading.Event | None = None) -> Iterator[t
     """
     Run a manager on a separate thread until the context ends. Yields: its stop event.
 
-    Raises: at the end, what the manager's run raised.
+    Raises: any error that manager.run has raised, when the context ends.
     """
     stop = stop or threading.Event()
     failures: list[BaseException] = []

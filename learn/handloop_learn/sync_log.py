@@ -15,10 +15,10 @@ _LINGER_SECONDS: Final = 0.3
 
 class SyncLog:
     """
-    Records syncs inside its `with`. Only one can record at a time.
+    Records syncs inside its `with`. Only one SyncLog can record at a time.
 
-    State: succeeded, the number of successful syncs; errors, the errors of the failed ones. Workers write
-    both, each in one interpreter operation.
+    State: succeeded is the number of successful syncs. errors contains the errors of the failed ones. Workers
+    write both, without a lock.
     """
 
     def __init__(self) -> None:

@@ -245,7 +245,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Answer with a page, 404 if there is none, or 403 if the host or the client is not allowed."""
         url = urlsplit(self.path)
         if not self._answers_for(url.netloc or self.headers.get("Host", "")):
-            self._answer(403, TEXT, b"only loopback names are served here: ask for http://127.0.0.1\n")
+            self._answer(403, TEXT, b"this page is served only under loopback names: open http://127.0.0.1\n")
             return
         path, query = url.path.rstrip("/") or "/", parse_qs(url.query, keep_blank_values=True)
         if accepts := self.headers.get_all(ACCEPT):

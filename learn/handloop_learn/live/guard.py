@@ -50,7 +50,7 @@ class Guard:
         """Return why a request is refused; "" = it is allowed. Args: headers ignores the case of names."""
         host = headers.get("Host", "").lower()
         if self._names is not None and _name(host) not in self._names:
-            return "only loopback names are served here: ask for http://127.0.0.1"
+            return "this page is served only under loopback names: open http://127.0.0.1"
         if headers.get("Sec-Fetch-Site", "").lower() == "cross-site":
             return "requests from another site are refused: type the page's address into the browser"
         return "" if method in ("GET", "HEAD") else self._refusal_of_act(host, headers)

@@ -46,7 +46,7 @@ class ServedPage:
             )
 
     def show(self, running: Running, config: ClientConfig) -> None:
-        """Show a running program from now on. Args: config: where experiments send their requests."""
+        """Show a running program from now on. Args: config is for the server of the experiments."""
         parts = Parts(running.manager, running.controllers)
         controls = None
         if self._options.debug_controls:

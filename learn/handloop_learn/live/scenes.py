@@ -133,7 +133,7 @@ SCENES: Final = (
         "The object stays in the cache, and only its name goes into the queue. A name can wait, merge with "
         "an equal name and be retried, while the object in the cache stays up to date.",
         Without(
-            "names as keys (the queue holds the objects instead): two states of a Foo are two items. Two "
+            "names as keys (objects are queued instead): two states of a Foo are two items. Two "
             "workers can process them at once, and the one with the older state can write last",
             "test_with_objects_for_keys_two_workers_have_one_foo",
         ),
@@ -262,7 +262,7 @@ SCENES: Final = (
 
 
 def scenes(docs: Mapping[int, str] | None = None) -> Scenes:
-    """Return all scenes. Args: docs: maps steps to their addresses in the docs; None = no links to docs."""
+    """Return all scenes. Args: docs maps steps to their addresses in the docs; None = no links to docs."""
     docs = docs or {}
     return Scenes(
         [

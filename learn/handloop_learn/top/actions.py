@@ -19,7 +19,7 @@ def run_control(url: str, control: str, key: str) -> str:
     """
     Run one of the live page's controls, which are its experiments, on the Foo with a key.
 
-    Returns: the sentence with which the program answers or refuses. Blocks: until the program has answered.
+    Returns: the program's answer, or why the program refused. Blocks: until the program has answered.
     """
     try:
         with opened(urllib.request.Request(url + _PAGE)) as page:  # noqa: S310 - http or https

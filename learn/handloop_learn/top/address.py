@@ -12,7 +12,7 @@ def parse_address(text: str) -> str:
     """
     Return the page's URL without a path, such as `http://127.0.0.1:8082`.
 
-    Args: text: a URL, `host:port` or `:port`. Raises: ArgumentTypeError if the text is none of these.
+    Args: text is a URL, `host:port` or `:port`. Raises: ArgumentTypeError if the text is none of these.
     """
     try:
         parts = urlsplit(text if "://" in text else f"http://{text}")

@@ -11,7 +11,7 @@ from handloop_learn.top.screen_state import skipped
 from handloop_learn.top.stream import Message
 
 KEPT: Final = 2000
-"""How many of the newest steps are stored for scrolling back."""
+"""The number of steps that are stored for scrolling back. Older steps are discarded."""
 
 SCROLLS: Final = ("up", "down", "page up", "page down", "home", "end")
 """The keyboard keys that scroll, as keyboard.typed names them."""
@@ -21,10 +21,10 @@ class FollowedKey:
     """
     Collects the steps of a key. Threads: runs on the caller's thread.
 
-    State: steps, the stored steps, oldest first; frozen, whether the window of visible steps stays at its
-    position; _back, how many steps are newer than the window's last; _page, how many steps were last visible;
-    _threads, the threads of the workers that have the key; _began, the time of the current program's first
-    step.
+    State: steps contains the stored steps, oldest first. frozen is whether the window of visible steps stays
+    at its position. _back is the number of steps that are newer than the window's last step. _page is the
+    number of steps that fit into the window. _threads contains the threads of the workers that have the key.
+    _began is the time of the key's first step in the current program.
     """
 
     def __init__(self, key: str) -> None:
@@ -40,8 +40,8 @@ class FollowedKey:
         """
         Process one message.
 
-        Returns: the key's new steps, with `t`, the seconds since its first step. A gap is returned as a step
-        with the number 0.
+        Returns: the key's new steps. `t` is the number of seconds since the key's first step. A gap is
+        returned as a step with the number 0.
         """
         new: list[Mapping[str, Any]] = []
         if message.event == "snapshot":
@@ -54,7 +54,7 @@ class FollowedKey:
         return new
 
     def scroll(self, key: str) -> None:
-        """Move the window. Args: key: one of SCROLLS."""
+        """Move the window. Args: key is one of SCROLLS."""
         steps = {"up": 1, "down": -1, "page up": self._page - 1, "page down": 1 - self._page}
         self._back = {"home": KEPT, "end": 0}.get(key, self._back + steps.get(key, 0))
         self._clamp()

@@ -30,8 +30,8 @@ class KeyCommands:
     """
     Carries out the commands of keys. Threads: runs on the caller's thread.
 
-    State: ended, whether the user has quit; held, whether the display is frozen; said, the answer to the last
-    key.
+    State: ended is whether the user has quit. held is whether the display is frozen. said is the answer to
+    the last key.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class KeyCommands:
         run_control: Callable[..., str],
         followed: FollowedKey | None = None,
     ) -> None:
-        """Args: start: reads messages in the background; run_control: runs (url, control, key)."""
+        """Args: start reads messages in the background. run_control takes a URL, a control and a key."""
         self._screen = screen
         self._followed = followed
         self._start = start
@@ -58,14 +58,14 @@ class KeyCommands:
             self._obey(message.data)
 
     def footer(self) -> str:
-        """Return the text on the keys that have an effect now, and the answer to the last key."""
+        """Return a text that lists the keys that work now, and the answer to the last key."""
         offers = self._screen.state.get("controls", ())
         titles = {offer["name"]: offer["title"] for offer in offers if not offer["blocked"]}
         if self._followed is not None:
             allowed = " ".join(key for key, name in CONTROLS.items() if name in titles)
             more = self.said or (f"{allowed} experiments, as without --follow" if allowed else "")
             return f"{self._scrolling(self._followed)}\n{more}"
-        keys = [f"{QUIT} quit", f"{HOLD} {'go on' if self.held else 'pause the display'}"]
+        keys = [f"{QUIT} quit", f"{HOLD} {'resume' if self.held else 'pause the display'}"]
         keys += [f"{key} {titles[name]}" for key, name in CONTROLS.items() if name in titles]
         if not offers:
             keys.append("the experiments are off here")
@@ -102,5 +102,5 @@ class KeyCommands:
 
     def _scrolling(self, followed: FollowedKey) -> str:
         where = f"{newer} newer below" if (newer := followed.newer()) else "at the newest"
-        hold = "go on" if followed.frozen else "hold"
+        hold = "resume" if followed.frozen else "hold"
         return f"{QUIT} quit · {HOLD} {hold} · ↑ ↓ PgUp PgDn Home End scroll: {where}"

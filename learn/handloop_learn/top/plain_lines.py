@@ -10,18 +10,18 @@ from handloop_learn.top.screen_state import ScreenState, skipped, visible
 from handloop_learn.top.stream import Message
 
 _CHANGING: Final = "oldest key "
-"""The beginning of a sign that plain lines leave out, because its words change all the time."""
+"""Plain lines leave out the sign that starts with these words, because it changes all the time."""
 
 
 class PlainLines:
     """
     Returns lines on the changes since the last message. Threads: runs on the caller's thread.
 
-    State: _said, the last line on each subject; _began, the time of the first step.
+    State: _said contains the last line on each subject. _began is the time of the first step.
     """
 
     def __init__(self, followed: FollowedKey | None = None) -> None:
-        """Args: followed: a key, to show only its steps and the signs of health, or None for everything."""
+        """Args: if followed is set, the lines describe only its steps and the signs of health."""
         self._followed = followed
         self._said: dict[str, str] = {}
         self._began: float | None = None

@@ -37,7 +37,7 @@ def main(arguments: Sequence[str], out: TextIO | None = None, source: Iterable[M
     """
     Show a running program until q or Ctrl-C, even if the program restarts. For the main thread only.
 
-    Args: out: sys.stdout if None; source: the stream at the address if None. Returns: the exit code.
+    Args: out defaults to sys.stdout, and source to the stream at the address. Returns: the exit code.
     Raises: ModuleNotFoundError if rich is needed and not installed.
     """
     out = sys.stdout if out is None else out

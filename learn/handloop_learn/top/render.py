@@ -38,7 +38,7 @@ def render(screen: ScreenState, followed: FollowedKey | None = None) -> Group | 
 
 
 def _followed(screen: ScreenState, followed: FollowedKey) -> Layout:
-    """Return the picture of one key, with the signs of health, the key's place, and below them its steps."""
+    """Return the picture of one key: the signs of health, the key's place, and its steps below."""
     head = Group(_one_line(_signs(screen), "   "), _one_line(_whereabouts(screen.state, followed.key), " · "))
     both = Layout()
     both.split_column(Layout(head, size=2), Layout(_Window(followed)))
@@ -151,7 +151,7 @@ def _sentences(screen: ScreenState) -> RenderableType:
 
 
 class _Newest:
-    """The newest of some sentences, as many as fit into a few lines."""
+    """The newest sentences, as many as fit into a few lines."""
 
     def __init__(self, sentences: Sequence[Text]) -> None:
         self._sentences = sentences

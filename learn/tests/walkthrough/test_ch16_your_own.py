@@ -31,5 +31,5 @@ def test_a_part_that_does_not_work_is_named(tmp_path: Path, monkeypatch: pytest.
     end = ch16_your_own.chapter(Screen(out))
     text = " ".join(out.getvalue().split())
     assert (end.own, end.passed) == (["work"], [])
-    assert "No: a Foo is created. Wanted: it has its Deployment" in text
-    assert "Yours: work. Check each of them alone." in text
+    assert "No: a Foo is created. Expected: it has its Deployment" in text
+    assert "Your parts: work. Check each one separately." in text

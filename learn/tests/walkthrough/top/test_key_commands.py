@@ -61,7 +61,7 @@ def test_q_ends_it_and_p_holds_the_display() -> None:
     seen = []
     for key in "ppq":
         reader.press(key)
-        seen.append((reader.commands.held, "p go on" in reader.commands.footer(), reader.commands.ended))
+        seen.append((reader.commands.held, "p resume" in reader.commands.footer(), reader.commands.ended))
     assert seen == [(True, True, False), (False, False, False), (False, False, True)]
 
 
@@ -87,5 +87,5 @@ def test_with_a_followed_key_keys_scroll_and_act_on_it() -> None:
     assert reader.commands.footer() == words
     reader.press("p")
     assert (followed.frozen, reader.commands.held) == (True, False)
-    assert "p go on" in reader.commands.footer()
+    assert "p resume" in reader.commands.footer()
     assert Reader(CONNECTED, snapshot()).press("up") == ""

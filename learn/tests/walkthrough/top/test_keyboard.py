@@ -162,7 +162,7 @@ def test_keys_act_on_the_program(terminal: tuple[int, int]) -> None:
         top.press("f")
         top.wait("no fail of '' here")
         top.press("p")
-        top.wait("p go on")
+        top.wait("p resume")
         server.stop()
         top.press("p")
         top.wait("nothing answers")
