@@ -24,8 +24,8 @@ class Branches:
     """
     The lines of the given code that a run reaches in the traced threads.
 
-    State: lines. Threads: runs on the threads of a VirtualThreads; a traced thread stops tracing while it
-    waits.
+    State: lines. Threads: runs on the threads that VirtualThreads runs; a traced thread stops tracing while
+    it waits.
     """
 
     def __init__(self, codes: Iterable[CodeType], known: Collection[Line] = ()) -> None:

@@ -51,7 +51,7 @@ class VirtualCluster(Administrator):
     The cluster of one run, in virtual time.
 
     Fields: sandbox; version, the newest resource version; record, the changes so far. Threads: runs on the
-    threads of a VirtualThreads.
+    threads that VirtualThreads runs.
     """
 
     def __init__(

@@ -53,13 +53,13 @@ def end_state(
     Return the objects of some kinds by `Kind namespace/name`, without values that differ between good runs.
 
     Args: reconciled: kinds whose status the operator writes; the status of other kinds is omitted. more:
-    objects of further kinds. made_by_cluster: uids of objects that the cluster's controllers created; they
-    are included because of their names, with MADE_BY_CLUSTER in their metadata. gone: the keys of deleted
+    objects of further kinds. made_by_cluster: uids of objects that the cluster's controllers created;
+    these get MADE_BY_CLUSTER in their metadata, and are used only for their names. gone: the keys of deleted
     objects, by uid. ignore: the fields and objects that the author excludes.
     """
     listed = {key_of(obj): (obj, kind in reconciled) for kind in kinds for obj in cluster.objects(kind)}
     listed = {key_of(obj): (obj, False) for obj in more} | listed
-    uids = {uid: f"the uid of a {key} that is gone" for uid, key in gone.items()}
+    uids = {uid: f"the uid of the deleted {key}" for uid, key in gone.items()}
     uids |= {obj["metadata"]["uid"]: f"the uid of {key}" for key, (obj, _) in listed.items()}
     found = {}
     for key, (obj, with_status) in listed.items():
@@ -100,7 +100,7 @@ def renamed(found: Mapping[str, dict[str, Any]], good: Mapping[str, Any]) -> dic
 
 
 def _sorted_names(value: Any, names: Collection[str]) -> Any:
-    """Return a document, with each list sorted that contains a renamed object's name."""
+    """Return a document in which each list that contains a renamed object's name is sorted."""
     if isinstance(value, dict):
         return {key: _sorted_names(one, names) for key, one in value.items()}
     if isinstance(value, list):

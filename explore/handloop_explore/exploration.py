@@ -52,7 +52,7 @@ class Exploration:
     """A workload, with the options for exploring it."""
 
     def __init__(self, workload: Workload, options: dict[str, Any], command: str = "") -> None:
-        """Args: command: a command that replays a plan if --explore-replay is added, or "" if none does."""
+        """Args: command: a command to which --explore-replay PLAN can be added, or "" if there is none."""
         self._workload = workload
         self._options = options
         self._command = command

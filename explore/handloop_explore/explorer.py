@@ -5,7 +5,7 @@ Explores every crash point of a controller.
     report.check()
 
 The workload runs once undisturbed, which shows where the operator writes. Then it runs again from the
-beginning for each plan, which is a crash, lost reply, refusal, rival or stale view at one of the writes.
+start, once for each plan. A plan is a crash, lost reply, refusal, rival or stale view at one of the writes.
 Later plans combine two or three faults, and change the thread order. General rules judge each run; see
 oracles.py. Time is virtual, and one thread runs at a time, so the same plan always produces the same run.
 Forked processes play the plans on all processors; see forks.py.
@@ -67,7 +67,7 @@ def run_plans(
     strikes come first, then random plans drawn from seed. replay: the only plan to play, in this process.
     processes: how many forks play at once, or None for one per processor; the report is the same for any
     number. progress: called after each plan, in the order in which they end.
-    Returns: the report, which attributes a fault to the empty plan if the writes of every run have it.
+    Returns: the report. Faults of writes in the undisturbed run are reported once, for the empty plan.
     Raises: UndisturbedError if even the undisturbed run fails; ValueError if replay is not a plan, or strikes
     nothing.
     Blocks: for about a twentieth of a second per plan, divided by the number of processors. The exploration
@@ -119,9 +119,9 @@ def _undisturbed(workload: Workload, invariants: Sequence[Invariant], seconds: f
     """
     Return the undisturbed run, and the values in which a second run with other random numbers differs.
 
-    If possible, a forked process plays the second run first, because a controller can be busy forever. The
-    run in this process then fills caches, which all forked processes inherit.
-    Raises: UndisturbedError if the run takes longer than `seconds`.
+    If possible, the second run is played first, in a fork with a time limit, because a controller can be busy
+    forever. The undisturbed run, in this process, fills caches that all later forks inherit.
+    Raises: UndisturbedError if the second run takes longer than `seconds`.
     """
     journals: list[Journal] = []
 
@@ -179,7 +179,8 @@ def _add(report: Report, plays: Plays, failure: Failure, references: Callable[[]
 
 def _is_counted(report: Report, failure: Failure, plan: Plan) -> bool:
     """
-    Count a failure with a similar one if the report has all its verdicts, apart from details.
+    Count a failure as similar to an earlier one if the report already has all the failure's verdicts, apart
+    from details.
 
     Args: plan: the failure's plan before it was shrunk. Returns: whether the failure was counted.
     """
@@ -197,11 +198,11 @@ def _gists(failure: Failure) -> list[str]:
 
 
 def _unseen(workload: Workload, undisturbed: Played) -> list[str]:
-    """Return phrases that name the things that a workload does not show."""
+    """Return a phrase for each behaviour that the workload does not test."""
     changes = (act.who == USER and act.changes("spec") for act in undisturbed.acts)
     chance = sorted({f"{'.'.join(map(str, path))} of {key}" for key, *path in undisturbed.chance.paths})
     return [
-        *["what a change of an object causes, because no step makes one"] * (not any(changes)),
+        *["what a change of an object causes, because no step changes one"] * (not any(changes)),
         *["what a second process does, because replicas=1"] * (workload.replicas == 1),
         *[f"what depends on chance or time: {', '.join(chance[:_MOST_FIELDS])}"] * bool(chance),
         *[f"what is ignored: {', '.join(workload.ignore)}"] * bool(workload.ignore),

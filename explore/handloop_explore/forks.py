@@ -1,5 +1,5 @@
 """
-Plays each plan in a forked process that begins where the plan departs from the undisturbed run.
+Plays each plan in a forked process that starts where the plan departs from the undisturbed run.
 
 A fork of this process, called the trunk, plays the undisturbed run again. All its virtual threads are
 greenlets of one real thread, so os.fork() in the middle of a run copies everything, including the sandbox,
@@ -37,13 +37,13 @@ PLAN_SECONDS: Final = 60.0
 """How long a child can play its plan, in wall time. Most plans take a twentieth of a second."""
 
 _HANGING_SECONDS: Final = 5.0
-"""How long after its deadline a process can take to report what it is doing."""
+"""How long a process can take, after its deadline, to report what it is doing."""
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 _GC_THRESHOLDS: Final = (50_000, 20, 100)
 """Thresholds that make garbage collections rare, because each process plays only one run."""
 
 PlayTrunk: TypeAlias = Callable[[Forking], object]
-"""Plays the undisturbed run, and checks at each of the operator's calls whether a plan begins there."""
+"""Plays the undisturbed run, and checks at each of the operator's calls whether a plan starts there."""
 
 
 class Lost(NamedTuple):
@@ -65,8 +65,8 @@ def called_in_fork(
 
     Args: seconds: the limit in wall time; where: returns a description of the running frame when the limit is
     reached.
-    Returns: the result; a Lost with the description if the limit is reached; None if the function raises or
-    ends the process, as it would in this process. Raises: KeyboardInterrupt after Ctrl-C.
+    Returns: the result; a Lost with the description if the limit is reached; None if the fork ended
+    without a result, because the function raised or exited. Raises: KeyboardInterrupt after Ctrl-C.
     """
     sys.stdout.flush()
     reader, writer = Pipe(duplex=False)
@@ -111,7 +111,7 @@ def played_by_forks(
     """
     Yield each plan's index and the result of `judge`, in the order in which the plans end.
 
-    Args: processes: how many children play at once. until: the latest time to end, on the clock of
+    Args: processes: how many children play at once. until: the deadline for all plans, on the clock of
     time.monotonic(). plan_seconds: the longest time that a plan can take. judge: called in the child with the
     run; its result must be small and picklable.
     Yields: a Lost instead of the result if the child fails. Closing the iterator ends all processes.
@@ -138,7 +138,7 @@ class _Trunk:
     """
     The process that plays the undisturbed run, and forks a child for each plan.
 
-    State: _waiting, the plans that have not begun, by index; _children, each running child's index and pid,
+    State: _waiting, the plans that have not started, by index; _children, each running child's index and pid,
     by the pipe on which the child will send; _index, in a child, the index of its plan.
     """
 
@@ -172,7 +172,7 @@ class _Trunk:
         os._exit(0)
 
     def _branch(self, begins: Callable[[Plan], object]) -> Plan | None:
-        """Fork a child for each plan that begins here. Returns: in a child its plan, in the trunk None."""
+        """Fork a child for each plan that starts here. Returns: the plan in a child, None in the trunk."""
         try:
             for index in [index for index, plan in self._waiting.items() if begins(plan)]:
                 plan = self._waiting.pop(index)
@@ -198,7 +198,7 @@ class _Trunk:
         return True
 
     def _report(self, played: Played) -> None:
-        """Send the run's outcome. A child ends here, which saves the time for ending its threads."""
+        """Send the run's outcome. A child then exits without ending its threads, which saves time."""
         if self._index is not None:
             self._send(self._index, self._judge(played))
             os._exit(0)
@@ -257,7 +257,7 @@ class _Trunk:
 
 @contextmanager
 def _forked() -> Iterator[int]:
-    """Fork, and yield the pid in the parent and 0 in the child. The parent's context ends the child."""
+    """Fork, and yield the pid in the parent and 0 in the child. Leaving the parent's block ends the child."""
     pids: list[int] = []
     try:
         yield _fork(pids.append)

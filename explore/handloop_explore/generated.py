@@ -1,5 +1,5 @@
 """
-Generates a workload's random steps from a kind's schema. At their end, the object equals the author's sample.
+Generates a workload's random steps from a kind's schema. After the last step, the object equals the sample.
 
     explore(Workload(set_up, generated(Site, SITE, seed=7))).check()
 
@@ -114,7 +114,7 @@ class _Author:
         return kept | self._with_one_other(self._schema, self._document)
 
     def _with_one_other(self, schema: Mapping[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the fields, with one of them, or a field nested in it, changed or removed."""
+        """Return the fields after a random change or removal of one field, which can be nested."""
         properties = {name: one for name, one in schema["properties"].items() if name not in self._leave}
         name = self._random.choice(sorted(properties))
         inner, required = properties[name], schema.get("required", ())

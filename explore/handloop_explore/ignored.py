@@ -12,8 +12,8 @@ class Ignored(NamedTuple):
     """
     Fields of a kind's objects, which comparisons leave out.
 
-    The path is written as in reported differences; an empty path means whole objects. Kind and path can
-    contain `*`.
+    The path has the same format as in reported differences; an empty path means whole objects. Kind and path
+    can contain `*`.
     """
 
     kind: str

@@ -1,4 +1,4 @@
-"""Tracks which of the operator's processes holds each Lease on the server, and which writes this permits."""
+"""Tracks which of the operator's processes holds each Lease on the server, and which writes are allowed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from handloop_explore.played import Journal
 from handloop_explore.strikes import answer_of, place_of, target_of
 
 TERMS: Final = LeaseTerms(namespace="default", name="operator", retry_period_seconds=4)
-"""The usual durations, but half as many renewals, which would cause most of the cost of two processes."""
+"""The usual durations, but half as many renewals, because renewals are the main cost of two processes."""
 LEASE: Final = f"/apis/coordination.k8s.io/v1/namespaces/{TERMS.namespace}/leases/{TERMS.name}"
 NOWHERE: Final = ClientConfig(host="https://virtual")
 """A config for an Election, which receives its transport separately and so does not use the host."""
@@ -29,7 +29,7 @@ NOWHERE: Final = ClientConfig(host="https://virtual")
 
 class Leadership:
     """
-    The holders of the Leases in one run, which are the leader's Lease or the slots' Leases.
+    Knows which process holds each Lease in one run: the leader's Lease, or one Lease for each slot.
 
     Field: shards, or None if one process leads.
     State: _holders, by the Lease's name, the number of the process that last acquired the Lease, or 0 after
@@ -100,8 +100,8 @@ class LeaseTransport(ForwardingTransport):
     """
     A process's separate connections for Leases. A plan can strike writes that change a Lease's holder.
 
-    State: _found, the last GET with the server's version at that time, and the response. It is reused because
-    a candidate reads twice a second, and the Lease has usually not changed.
+    State: _found, the last GET, the server's version at that time, and the response. The response is reused
+    while the version is the same, because a candidate reads often, and the Lease rarely changes.
     """
 
     def __init__(self, transport: Transport, process: Candidate, leadership: Leadership) -> None:

@@ -41,7 +41,7 @@ def remove_page(folder: Path) -> None:
 
 
 def links(number: int, failure: Failure) -> dict[str, str]:
-    """Map the text of each link to a place in INDEX. Args: number: the failure's number, from 1."""
+    """Map each link's text to a URL fragment in INDEX. Args: number: the failure's number, from 1."""
     if not str(failure.plan):
         return {"the run": "#run=undisturbed"}
     parts = {"where it diverges from the undisturbed run": f"#run=plan-{number}&at=parts"}

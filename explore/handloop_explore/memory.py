@@ -1,10 +1,10 @@
 """
-Resets the state that an operator has outside its set-up, because a real process loses it at its end.
+Resets the state that an operator has outside its set-up, because a real process loses it when it exits.
 
     MADE: set[str] = set()      # in a module, a class, a closure, a default, an object, a function's cache
 
 All processes of a run are played in one real process, which would keep this state. The state is therefore
-collected once, by following the names that the code mentions, beginning with set_up. Each process then starts
+collected once, by following the names that the code mentions, starting with set_up. Each process then starts
 with the collected state.
 """
 
@@ -50,14 +50,15 @@ class Memory:
     """
     The state that code refers to, as it was at construction. Field: codes, the code of all functions found.
 
-    State: _lasting, the ids of objects that the operator shares with others. Threads: used by one only.
+    State: _lasting, the ids of objects that the operator shares with others. Threads: used by one thread.
     """
 
     def __init__(self, code: Callable[..., Any], outside: Iterable[object] = ()) -> None:
         """
         Collect the state.
 
-        Args: code: the operator's set-up; outside: objects that outlive the operator, and others' functions.
+        Args: code: the operator's set-up; outside: objects that outlive the operator, and the functions of
+        steps and invariants.
         """
         self._top = getattr(code, "__module__", "").partition(".")[0]
         self.codes: set[CodeType] = set()
@@ -70,8 +71,8 @@ class Memory:
         """
         Restore the state.
 
-        Args: convert: returns the value to use in place of a saved one; lasting: whether to restore the state
-        that the operator shares with others, too.
+        Args: convert: returns the value to use in place of a saved one; lasting: whether to also restore the
+        state that the operator shares with others.
         """
         for part in self._parts:
             if lasting or id(part.of) not in self._lasting:

@@ -88,7 +88,7 @@ def run_on_server(
     Play a sample of plans on a server, in a namespace that is deleted at the end.
 
     Args: the same as for run_plans, but the plans are single strikes from WHATS, drawn from seed. tell:
-    called with a line about each CRD that is installed, which is not removed at the end.
+    called with a line about each CRD that is installed and will not be removed at the end.
     Raises: UndisturbedError if the undisturbed run fails; ValueError if the plan cannot be played on a
     server; RefusedError if the server refuses a request; TransportError if it cannot be reached.
     Blocks: for about ten seconds per plan.
@@ -121,7 +121,7 @@ def run_on_server(
 
 
 def sample(writes: int, plans: int, seed: int) -> list[Plan]:
-    """Return random plans for a workload with `writes` writes. The same seed returns the same plans."""
+    """Return random plans for a workload with `writes` writes. The same seed produces the same plans."""
     singles = [Plan((Strike(number, what),)) for number in range(1, writes + 1) for what in WHATS]
     return sorted(Random(seed).sample(singles, min(plans, len(singles))), key=singles.index)
 

@@ -38,7 +38,7 @@ Oracle: TypeAlias = Callable[[Played, Played], Iterator[str]]
 
 
 def verdicts(undisturbed: Played, played: Played) -> list[str]:
-    """Return a run's faults without habits, or the reasons why the undisturbed run cannot be the baseline."""
+    """Return a run's faults except habits, or the reasons why the undisturbed run cannot be the baseline."""
     if played is undisturbed:
         return _judged(ORACLES, undisturbed, played)
     found = _judged((*ORACLES, *WRITE_ORACLES), undisturbed, played)
@@ -47,7 +47,7 @@ def verdicts(undisturbed: Played, played: Played) -> list[str]:
 
 
 def habits(undisturbed: Played) -> list[str]:
-    """Return the habits, which are the faults that writes have even in the undisturbed run."""
+    """Return the habits, which are the faults of writes that occur even in the undisturbed run."""
     return _judged(WRITE_ORACLES, undisturbed, undisturbed)
 
 
@@ -99,7 +99,7 @@ def makes_no_storm(undisturbed: Played, played: Played) -> Iterator[str]:
 
 
 def ends_as_undisturbed(undisturbed: Played, played: Played) -> Iterator[str]:
-    """A fault can delay the end state, but changes it only if a rival deleted or took over an object."""
+    """A fault can delay the end state, but changes it only if a rival has deleted or changed an object."""
     takes_name = any(rival.what == "rival-takes-name" for rival in played.rivals)
     # An operator need not retry a write that the server calls invalid.
     if takes_name or _undisturbed_is_judged(played.plan) or any(one.struck == "422" for one in played.writes):
@@ -127,7 +127,7 @@ def ends_as_undisturbed(undisturbed: Played, played: Played) -> Iterator[str]:
 
 def makes_again_what_is_lost(undisturbed: Played, played: Played) -> Iterator[str]:
     """
-    A child that another client deletes at rest is recreated, or its owner's status changes.
+    A child that a rival deletes while the cluster is at rest is recreated, or its owner's status changes.
 
     A Job need not be recreated, because it runs only once.
     """
@@ -150,8 +150,8 @@ def ends_by_what_users_want(undisturbed: Played, played: Played) -> Iterator[str
     """
     The end state does not depend on history, so an operator that starts later ends in the same state.
 
-    The run's operator starts after the users' steps, or a new process starts at rest. If its state differs,
-    the undisturbed run is wrong.
+    The run's operator starts after the users' steps, or restarts while the cluster is at rest. If this run's
+    end state differs, the undisturbed run is wrong.
     """
     if not _undisturbed_is_judged(played.plan):
         return
@@ -191,7 +191,7 @@ def _when(number: int, played: Played) -> str:
 
 
 def _is_lost(rival: Rival, left: Object | None, state: State, expected: Mapping[str, Any]) -> bool:
-    """Return whether an object that a rival deleted at rest is missing, also under other generated names."""
+    """Return whether an object that a rival deleted at rest has not been replaced, even under a new name."""
     if not rival.rested_at or left is not None:
         return False
     name = plain_name(key_of(rival.made or {}))
@@ -199,7 +199,7 @@ def _is_lost(rival: Rival, left: Object | None, state: State, expected: Mapping[
 
 
 def _is_heard(rival: Rival, state: State) -> bool:
-    """Return whether the object's owner was reconciled after a rival's act at rest."""
+    """Return whether the object's owner was reconciled after a rival changed the object at rest."""
     made = (rival.made or {})["metadata"]
     names = [one["name"] for one in made["ownerReferences"]]
     names += [f"{made.get('namespace')}/{name}" for name in names]
@@ -207,7 +207,7 @@ def _is_heard(rival: Rival, state: State) -> bool:
 
 
 def _is_told(rival: Rival, state: State, played: Played) -> bool:
-    """Return whether the owner's status, which can report the loss, changed after a rival's act at rest."""
+    """Return whether the owner's status, which can report a loss, changed after a rival acted at rest."""
     owners = {one["uid"] for one in (rival.made or {})["metadata"]["ownerReferences"]}
     since = (act for act in played.acts if rival.rested_at <= act.at <= state.at and act.who == OPERATOR)
     return any(act.uid in owners and act.changes("status") for act in since)
@@ -231,7 +231,11 @@ def _compared(
 
 
 def leaves_foreign_objects_alone(_: Played, played: Played) -> Iterator[str]:
-    """The operator does not change or delete the object with which a rival took a name. Users can."""
+    """
+    The operator does not change or delete an object that a rival created under a name the operator uses.
+
+    A user can delete that object.
+    """
     given_up = {act.uid for act in played.acts if act.who == USER and act.ends}
     for rival, left in zip(played.rivals, played.states[-1].left, strict=True):
         if rival.what != "rival-takes-name" or rival.made is None:
@@ -308,7 +312,7 @@ def _take_away(expected: dict[str, dict[str, Any]], target: str) -> None:
 
 
 def _plural(key: str) -> str:
-    """Return how the plural of a kind begins in a path, such as `/deployment`."""
+    """Return the first part of a kind's plural in a path, such as `/deployment`."""
     return f"/{key.partition(' ')[0].lower()}"
 
 

@@ -20,7 +20,7 @@ LABELS: Final = FrozenMap({"tier": "web"})
 
 
 class Change(NamedTuple):
-    """Another writer's change: in an object of this kind with this spec, it sets a field to a value."""
+    """Another writer's change. kind, spec: those of the changed object; field, value: what is set in spec."""
 
     kind: type[Kind]
     spec: dict[str, Any]

@@ -11,14 +11,14 @@ _POLL_SECONDS: Final = 0.002
 
 
 class NothingHappenedError(Exception):
-    """A chapter waited too long: it has a bug, or the machine is very slow."""
+    """A chapter waited too long. Either the chapter has a bug, or the machine is very slow."""
 
 
 def until(holds: Callable[[], object], what: str, *, seconds: float = LONGEST_SECONDS) -> None:
     """
     Wait until holds() is true.
 
-    Blocks: until then. Raises: NothingHappenedError after this many seconds.
+    Blocks: until then. Raises: NothingHappenedError if holds() is not true within `seconds`.
     """
     give_up_at = time.monotonic() + seconds
     while not holds():

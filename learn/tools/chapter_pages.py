@@ -4,7 +4,7 @@ Runs the chapters, and writes their text and values to pages in docs/chapters.
     python -m tools.chapter_pages       # writes the pages whose words or code have changed
     python -m tools.chapter_pages 6     # writes chapter 6, with new values
 
-A page shows each question, and folds its answer together with everything that would reveal the answer.
+A page shows each question. A collapsed section hides the answer, and everything that would reveal it.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _VALUES: Final = re.compile(
 class Page:
     """
     A Screen that produces Markdown for the site. State: blocks, the Markdown so far; _is_folded, whether the
-    last question has no answer yet.
+    last question is still unanswered.
     """
 
     def __init__(self) -> None:
@@ -65,7 +65,7 @@ class Page:
         self.blocks.append(_plain(" ".join(text.split())))
 
     def show(self, **values: object) -> None:
-        """Add the values of this run as a list, with one value per item."""
+        """Add the values of this run as a list, one item per value."""
         items = [f"* {name.replace('_', ' ')}: `{value}`" for name, value in values.items()]
         if self.blocks and self.blocks[-1].startswith("* "):
             items.insert(0, self.blocks.pop())
@@ -100,7 +100,7 @@ class Page:
         self.blocks.append("\n".join([link, f"```{language}", *lines, "```"]))
 
     def ask(self, question: str) -> None:
-        """Ask for a prediction. Everything from here to the answer is folded."""
+        """Ask for a prediction. Everything from here to the answer is in a collapsed section."""
         self._ask(f"**{_plain(question)}**")
 
     def break_it(self, what: str, question: str = "What do you expect?") -> None:
@@ -120,7 +120,7 @@ class Page:
 
 
 def page(chapter: Chapter, told: Page) -> str:
-    """Return the whole page of a chapter. Args: told: the blocks from running the chapter."""
+    """Return a chapter's complete page. Args: told: the blocks that the chapter's run produced."""
     script = import_module(f"handloop_learn.{chapter.module}")
     shown, place = [run for run in RUNS if run.name == chapter.run], chapter.page.partition("#")[2]
     about = (script.__doc__ or "").partition(": ")[2].strip()
@@ -162,7 +162,7 @@ def _read_on(chapter: Chapter) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return a text as Markdown in which only backquotes are markup."""
+    """Escape the Markdown in a text, except for code in backquotes."""
     parts = text.split("`")
     if len(parts) % 2 == 0:
         return _MARKUP.sub(r"\\\1", text).replace("`", r"\`")

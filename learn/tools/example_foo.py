@@ -170,10 +170,10 @@ PROBES: Final = (
 
 class _PatientRecorder:
     """
-    Delays the end of the first sync until the caches have its writes, and the handlers have queued the Foo
-    again.
+    Delays the end of the first sync until the caches have that sync's writes, and the handlers have queued
+    the Foo again.
 
-    State: synced, the number of Events, of which each successful sync reports one.
+    State: synced, how many syncs have succeeded. Each of them reports one Event.
     """
 
     def __init__(self, echoed: Callable[[], bool]) -> None:
@@ -195,7 +195,7 @@ def _until(holds: Callable[[], bool]) -> None:
 
 class Run:
     """
-    The Foo controller on a sandbox, which runs in the context of `running`.
+    The Foo controller on a sandbox. The context manager `running` starts and stops the controller.
 
     Threads: runs on the caller's thread; the threads of the informers and the controller are traced.
     """
@@ -225,7 +225,7 @@ class Run:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Return a context in which the informers and one worker run, with filled caches."""
+        """Return a context manager. In its block, one worker and the informers run with full caches."""
         controller = threading.Thread(target=self.controller.run, args=(1, self._stop))
         try:
             self._factory.start(self._stop)

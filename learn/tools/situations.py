@@ -1,5 +1,5 @@
 """
-Takes pictures of the live page in fifteen situations, as sheets for docs/live: `python -m tools.situations`.
+Takes screenshots of the live page in fifteen situations for docs/live: `python -m tools.situations`.
 
 For each window width, it writes a light and a dark sheet, with three of the director's scenes and twelve
 marks of the recordings. It opens the page in the repository as a file.

@@ -8,9 +8,9 @@ first and the last line:
 
     <!-- snippet: workqueue/queue.py Queue._take_locked | # (8) get key | return item -->
 
-Each of the two is the first line outside the object's docstring that contains these words. A value follows a
-comment that names a step, `<!-- seen: 8 -->`; see example_foo.py. This tool writes the link and the block of
-code below each of these comments.
+Here, the part starts at the first line with `# (8) get key`, and ends at the next line with `return item`.
+The object's docstring is left out. Values follow a comment that names a step, `<!-- seen: 8 -->`; see
+example_foo.py. The tool writes the block below each of these comments, with a link if it quotes source.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class SnippetError(Exception):
 
 
 class Snippet(NamedTuple):
-    """Consecutive lines of a file. line: the number of the first, from 1."""
+    """Consecutive lines of a file. line: the number of the first line, counted from 1."""
 
     path: str
     line: int
@@ -105,7 +105,7 @@ def _numbers(node: _Definition) -> list[int]:
 
 
 def _between(numbers: list[int], lines: list[str], ends: Sequence[str], spec: str) -> list[int]:
-    """Return the lines from the first with `ends[0]` to the first with `ends[-1]` from there on."""
+    """Return the lines from the first with `ends[0]` to the next with `ends[-1]`, which can be the same."""
     first = _position(numbers, lines, 0, ends[0], spec)
     last = _position(numbers, lines, first, ends[-1], spec)
     return numbers[first : last + 1]

@@ -37,9 +37,9 @@ class Probe(NamedTuple):
     The values to record at a step.
 
     function: the qualified name of a function, which is probed at the line of the step's comment, or at its
-    beginning if the comment is elsewhere. arrives: reads the local variables at that line. leaves: reads the
-    local variables at the function's end, and the returned value. times: how many sightings of the step to
-    record at most, over all its probes.
+    first line if the comment is elsewhere. arrives: reads the local variables at that line. leaves: reads the
+    local variables at the function's end, and the returned value. times: the maximum number of sightings of
+    the step, over all its probes.
     """
 
     step: int
@@ -87,7 +87,7 @@ class Tracer:
     """
     Records sightings in the threads that spawn() starts, after `armed` has been set.
 
-    State: sightings, in the order in which the steps ended. Threads: any; lists are only appended to.
+    State: sightings, in the order in which the steps ended. Threads: usable from any thread.
     """
 
     def __init__(self, probes: Iterable[Probe]) -> None:
@@ -146,7 +146,7 @@ class Tracer:
 
 @contextmanager
 def noted_locks() -> Iterator[None]:
-    """Return a context in which every new lock records its holder."""
+    """Return a context manager. Each lock that is created in its block records its holder."""
     before = set_lock_factory(_NotedLock)
     try:
         yield

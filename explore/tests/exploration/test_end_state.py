@@ -86,7 +86,7 @@ def test_a_uid_is_that_of_its_object(cluster: VirtualCluster) -> None:
     assert found["data"] == {"x": "-the uid of ConfigMap default/a-"}
     cluster.send("DELETE", f"{MAPS}/a")
     later = end_state(cluster, (ConfigMap,), (), gone={uids[0]: "ConfigMap default/a"})["ConfigMap default/b"]
-    assert later["metadata"]["labels"] == {"of": "the uid of a ConfigMap default/a that is gone"}
+    assert later["metadata"]["labels"] == {"of": "the uid of the deleted ConfigMap default/a"}
 
 
 def test_what_is_ignored_is_left_out(cluster: VirtualCluster) -> None:

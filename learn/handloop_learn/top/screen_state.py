@@ -11,19 +11,19 @@ from handloop_learn.top.stream import Message
 SENTENCES: Final = 5
 _MOST_CHARACTERS: Final = 120
 OLD_SECONDS: Final = 10.0
-"""A key whose work has been outstanding for this long is a bad sign of health."""
+"""How long a key can be queued or processed before that counts as a sign of bad health."""
 
 
 _INVISIBLE: Final = dict.fromkeys((*range(32), *range(127, 160)), "\N{REPLACEMENT CHARACTER}")
 
 
 def visible(text: str) -> str:
-    """Return a text with a symbol in place of each control character, which would affect the terminal."""
+    """Replace each control character in a text with a visible symbol, so that none affects the terminal."""
     return text.translate(_INVISIBLE)
 
 
 def skipped(missed: int | None) -> str:
-    """Return the words for a gap of some steps. None means that the number is unknown."""
+    """Return a phrase that says how many steps were missed. None means that the number is unknown."""
     return "steps were not recorded meanwhile" if missed is None else f"+{missed} events skipped"
 
 
@@ -36,11 +36,11 @@ class Health(NamedTuple):
 
 class ScreenState:
     """
-    Collects the content of a stream's messages. Threads: runs on the caller's thread.
+    Keeps what a stream's messages have reported so far. Threads: runs on the caller's thread.
 
     State: url, the page's address; trouble, why the stream is not connected, or "" if it is; state, the last
-    state as described in docs/live.md, empty before the first one; hits, how often each step was executed;
-    steps, the last few steps; missed, how many steps were missed, or None if the number is unknown.
+    received state, which docs/live.md describes, or {} before the first one; hits, how often each step was
+    executed; steps, the last few steps; missed, how many steps were missed, or None if unknown.
     """
 
     def __init__(self) -> None:
@@ -69,7 +69,7 @@ class ScreenState:
                 self.steps.extend(message.data)
 
     def health(self) -> list[Health]:
-        """Return the signs, beginning with the connection. Without a connection, the last state is used."""
+        """Return the signs of health, connection first. While disconnected, use the last received state."""
         signs = [Health(good=not self.trouble, words=self.trouble or f"connected to {self.url}")]
         state = self.state
         if not state:
@@ -90,7 +90,7 @@ class ScreenState:
 
 
 def _failing(state: Mapping[str, Any]) -> str:
-    """Return a key that waits for a retry, with its error, and the number of other failing keys, or ""."""
+    """Return one failing key with its error, and the number of the others, or "" if there is none."""
     reasons = {one["key"]: one["reason"] for one in state["results"] if one["outcome"] == "failed"}
     keys = [one["key"] for queue in state["queues"] for one in queue["delayed"] if one["failures"]]
     words = next((f"{key} fails: {reasons[key]}" for key in keys if reasons.get(key)), "")

@@ -31,15 +31,15 @@ class Message(NamedTuple):
 
 
 class NoProgramError(OSError):
-    """No live page was found at the address. The message says what was found, or what to type."""
+    """No live page was found at the address. The message says what was found, or which command to run."""
 
 
 class Stream:
     """
     Receives the messages of one page. Threads: runs on the caller's thread.
 
-    State: _last_id, the last event's ID, after which the page continues the stream; _found, whether a page
-    has been found.
+    State: _last_id, the last event's ID, from which the page resumes the stream; _found, whether a page has
+    been found.
     """
 
     def __init__(self, find: Callable[[], str], *, pause: Callable[[float], None] = time.sleep) -> None:
@@ -96,7 +96,7 @@ def events(lines: Iterable[bytes]) -> Iterator[tuple[str, str, str]]:
     """
     Yield the name, ID and data of each event in a stream. Comments and incomplete events are skipped.
 
-    Follows: WHATWG HTML 9.2.6, without lone carriage returns and default events, which the page does not use.
+    Follows: WHATWG HTML 9.2.6, except for lone carriage returns and default events, which no page sends.
     """
     fields: dict[str, str] = {}
     data: list[str] = []
@@ -121,7 +121,7 @@ class RefusedError(ValueError):
 
 def opened(request: urllib.request.Request) -> Any:
     """
-    Send a request, and return the response as a context.
+    Send a request, and return the response, which is a context manager.
 
     Raises: RefusedError if the program refuses; OSError or HTTPException if it cannot be reached.
     """

@@ -1,9 +1,9 @@
 """
-Renews the live page's recordings: `python -m tools.recorded_runs [NAME ...]`. Without a name, it renews all.
+Re-records the live page's runs, or only those named: `python -m tools.recorded_runs [NAME ...]`.
 
-It writes them to docs/live-page/runs, prints a summary of each, and writes the page with all recordings. With
-`--retell`, it keeps the steps, so that their addresses stay valid, and renews only the sentences. With
-`--page`, it writes only the page.
+The tool writes the recordings to docs/live-page/runs, prints a summary of each, and then writes the page
+with all recordings. `--retell` keeps the steps, so that their addresses stay valid, and updates only the
+sentences. `--page` writes only the page.
 """
 
 from __future__ import annotations

@@ -39,10 +39,11 @@ RETRY_SECONDS: Final = 0.5
 
 class Child:
     """
-    A process that runs the controller. It is a context, at whose end the process is killed, as by `kill -9`.
+    A process that runs the controller. Leaving this context manager kills the process, as `kill -9` does.
 
-    Fields: entries, the entries that the process has printed so far; ended_at, when it ended, on the clock of
-    its steps. Threads: runs on the script's thread; another thread reads the entries.
+    Fields: entries, the entries that the process has printed so far; ended_at, when the process ended, on the
+    same clock as the times of its steps.
+    Threads: runs on the script's thread; another thread reads the entries.
     """
 
     def __init__(self, url: str, token: str, identity: str = "") -> None:

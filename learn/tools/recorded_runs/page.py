@@ -13,7 +13,7 @@ from tools.recorded_runs.shelf import FOLDER as RECORDINGS
 from tools.recorded_runs.shelf import read
 
 FOLDER: Final = RECORDINGS.parent
-"""The page's folder in the repository. A clone can open the page without a build."""
+"""The page's folder in the repository. In a clone, the page can be opened without a build."""
 
 
 def write_live_page(folder: Path = FOLDER, docs: Mapping[int, str] | None = None) -> None:

@@ -34,10 +34,9 @@ class Program:
     """
     The plain or the hardened Foo controller, with one worker, on its own Stage.
 
-    It is a context, which begins when the controller is idle.
+    Entering this context manager starts the controller, and waits until it is idle.
 
-    Fields: entries, the tape's entries; parts, the controller's parts; faults, with which a script disturbs
-    them.
+    Fields: entries, the tape's entries; parts, the controller's parts; faults, which a script can inject.
     Threads: runs on the script's thread.
     """
 
@@ -73,7 +72,7 @@ class Program:
         ]
 
     def begin(self) -> None:
-        """Wait until the controller is idle, and begin the recording here, with the last state."""
+        """Wait until the controller is idle, and start the recording anew, with the last state."""
         self.rest()
         self.entries[:] = [{"state": self.last_state()}]
 
@@ -87,7 +86,11 @@ class Program:
         return state
 
     def rest(self, *, but_retries: bool = False) -> None:
-        """Wait until the caches match the server and the controller is idle. Blocks: until then."""
+        """
+        Wait until the caches match the server and the controller is idle.
+
+        Args: but_retries: whether to ignore keys that wait for a retry. Blocks: until then.
+        """
         keys = 3 if but_retries else 4
         until(
             lambda: self._is_idle(keys) and self._is_mirrored() and self._is_idle(keys),
@@ -106,7 +109,7 @@ class Program:
         until(lambda: len(self.told(7, FOO)) > before, "the handler")
 
     def _is_idle(self, keys: int) -> bool:
-        """Return whether nothing is queued. Args: keys: how many of a queue's four counts must be zero."""
+        """Return whether nothing is queued. Args: keys: how many of QueueStatistics' counts to check."""
         statistics = [informer.statistics() for informer in self.parts.informers()]
         pending = sum(one.queued + sum(listener.pending for listener in one.listeners) for one in statistics)
         queues = self.parts.queues().values()

@@ -18,8 +18,8 @@ class MarkMissingError(Exception):
 
 def recording(run: Run, parts: Sequence[Iterable[Entry]]) -> dict[str, Any]:
     """
-    Return a run's document, with its steps, numbered from 1 and timed from the first step, its states and
-    marks.
+    Return a run's document, with its steps, states and marks. Steps are numbered from 1, and the first step's
+    time is 0.
 
     Args: parts: the entries that each process reported. Raises: MarkMissingError if the run does not show a
     mark.

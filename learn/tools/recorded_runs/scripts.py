@@ -1,4 +1,4 @@
-"""The scripts that play the recordings. A script returns the reported entries, in one list per process."""
+"""The scripts that produce the recordings. A script returns the reported entries, in one list per process."""
 
 from __future__ import annotations
 
@@ -231,7 +231,7 @@ def _slow(program: Program, verb: str, resource: str) -> None:
 
 
 def _label(stage: Stage, name: str = _NAME) -> None:
-    """Label a Foo, which does not require any work of the controller."""
+    """Label a Foo, which does not require any action from the controller."""
     stage.send("PATCH", f"{FOOS}/{name}", {"metadata": {"labels": {"team": "blue"}}})
 
 

@@ -1,9 +1,9 @@
 """
 Records a running program's steps, and its state after each of them.
 
-The thread that executes a step also records the state, as soon as it holds no lock. Until the next step, the
-state is recorded again every 0.1 s. A recorded state is therefore never one in the middle of a locked
-section, which other threads cannot observe.
+The thread that executes a step also records the state, as soon as the thread holds no lock. Until the next
+step, the state is recorded again every 0.1 s. A recorded state therefore never shows a half-finished
+change under a lock, which other threads could not see either.
 
 A tape slows the program by about a millisecond per step. The worker also waits 30 ms after each of its steps,
 so that most of the step's consequences precede the next step.
@@ -67,11 +67,11 @@ class _WatchedLock:
 
 class Tape:
     """
-    Writes the steps and states of one program, which is created and runs in the context of `recording`.
+    Writes the steps and states of one program, which is created and runs in the block of `recording()`.
 
     State: _cursor, the last step written, under the lock _taking, which threads acquire only while they hold
     no lock of the program; _waited_after, the step after which the worker last waited, which only the worker
-    uses; parts, set by the program's thread, or None while the program has no state.
+    uses; parts, the program's parts, or None until the program's thread has set them.
     Threads: usable from any thread.
     """
 
@@ -87,7 +87,7 @@ class Tape:
 
     @contextmanager
     def recording(self) -> Iterator[None]:
-        """Return a context that records steps, and records the state when a thread has released its locks."""
+        """Return a context manager that records steps, and the state when a thread has released its locks."""
         before = set_lock_factory(self._new_lock)
         recorder = Recorder()
         self._cursor = recorder.join()
@@ -135,7 +135,7 @@ class Tape:
             self._write({"state": state})
 
     def _settle(self, recorder: Recorder, ended: threading.Event) -> None:
-        """Record the state again while no step occurs, because the last step's consequences continue."""
+        """Record the state again while no step occurs, because the last step can still have effects."""
         self._held.taking = True
         seen = self._cursor
         while not ended.wait(_QUIET_SECONDS):
