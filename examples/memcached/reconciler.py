@@ -51,7 +51,7 @@ def reconcile(memcached: Memcached, context: Context) -> None:
 
 
 def _finalize(memcached: Memcached, context: Context) -> None:
-    """Delete the nodes before the Memcached. Each step depends only on the cluster's state."""
+    """Delete Deployment and Pods before the Memcached. Each step depends only on the cluster's state."""
     deployment = context.lister_for(Deployment).get(object_name(memcached))
     if deployment is None or not is_controlled_by(deployment, memcached):
         remove_finalizer(context.client.resource(Memcached), memcached, FINALIZER)

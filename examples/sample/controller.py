@@ -20,7 +20,7 @@ from .types import Sample
 
 
 class Printer:
-    """Prints a line per change. Threads: run has one; the informer calls the other methods on another."""
+    """Prints a line per change. Threads: run() has its own thread; the handlers run on the informer's."""
 
     name = "sample"
 

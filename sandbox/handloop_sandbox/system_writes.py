@@ -1,7 +1,7 @@
 """
 Carries out the writes of simulated controllers.
 
-These writes contain objects instead of bytes, but otherwise use the same code as clients' requests.
+These writes contain objects instead of bytes. Otherwise, the same code handles them and clients' requests.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def _carry_out(call: Call, write: Write, options: WriteOptions) -> None:
 
 
 def _decoded(call: Call, obj: Object | None) -> Object:
-    """Decode an object as if from a request. Parts that come from the store are already decoded."""
+    """Decode an object as if from a request, except for the parts that are the stored object's own."""
     obj, stored = obj or {}, call.stored()
     if stored and obj.get("apiVersion") != call.resource.api_version and call.resource.conversion is not None:
         obj = {**served_object(call.resource, stored), "metadata": obj["metadata"]}  # they change only that

@@ -65,9 +65,10 @@ class InProcessTransport:
     Passes requests to an engine in the calling thread.
 
     State: _waiting maps the watch of each sleeping reader to the condition that wakes the reader. _commits
-    counts changes, so that a reader can detect one that precedes its sleep. _lock guards both; all conditions
-    share it.
-    Threads: any. The reader of a stream sleeps until its watch has lines to send or a deadline has passed.
+    counts changes, so that a reader notices a change that is made just before the reader sleeps. _lock guards
+    both; all conditions share it.
+    Threads: any thread can use it. The reader of a stream sleeps until its watch has lines to send or a
+    deadline has passed.
     """
 
     def __init__(
@@ -118,8 +119,10 @@ class InProcessTransport:
         """
         Answer a request. The answer to a watch contains only the lines that are available now.
 
-        Raises: the exceptions that silent and broken create. Blocks: while a fault delays or withholds the
-        answer, for at most timeout_seconds (30 if None) on the sandbox's clock.
+        Raises: the exception that silent creates, after a timeout; the one that broken creates, if a fault
+        breaks the connection.
+        Blocks: while a fault delays or withholds the answer, for at most timeout_seconds (30 if None) on the
+        sandbox's clock.
         """
         seconds = _REQUEST_SECONDS if timeout_seconds is None else timeout_seconds
         answer = self._handle(self._request(method, path, query, headers, body), seconds)
@@ -146,7 +149,7 @@ class InProcessTransport:
         return InProcessStream(self, answer, seconds)
 
     def wake(self) -> None:
-        """Wake the readers whose watches have lines to send. Threads: any."""
+        """Wake the readers whose watches have lines to send. Threads: any thread can call it."""
         with self._changed:
             self._commits += 1
             self._changed.notify_all()
@@ -255,8 +258,9 @@ class InProcessStream:
         """
         Return the next bytes, or b"" at the end of the answer.
 
-        Raises: the exceptions that the transport's closed, silent and broken create. Blocks: until at least
-        one byte has arrived.
+        Raises: the exception that the transport's closed, silent or broken creates, if the stream is closed,
+        a timeout passes or a fault breaks the connection.
+        Blocks: until at least one byte has arrived or the answer has ended.
         """
         if self._watcher is None:
             block, self._rest = self._rest, b""

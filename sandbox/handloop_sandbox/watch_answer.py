@@ -2,7 +2,7 @@
 Chooses the form of the answer to a watch: HTTP chunks, unchunked lines (HTTP/1.0) or WebSocket messages.
 
 Follows: apiserver endpoints/handlers/watch.go (ServeHTTP, HandleWS) and golang.org/x/net/websocket, which
-requires an Origin header, and accepts any subprotocol but not more than one.
+requires an Origin header, and accepts at most one subprotocol, of any name.
 """
 
 from __future__ import annotations

@@ -195,7 +195,7 @@ def kinds_of(schema: Mapping[str, Any]) -> Iterable[tuple[str, str, str]]:
 
 
 def attach_schemas(entry: dict[str, Any], by_kind: Mapping[tuple[str, str, str], str]) -> set[str]:
-    """Store a resource's schema name in its entry. Return it with the schema names of the subresources."""
+    """Store a resource's schema name in its entry. Return this name and the subresources' schema names."""
     group, version = entry["group"], entry["version"]
     entry["schema"] = by_kind[group, version, entry["kind"]].removeprefix("io.k8s.")
     names = {entry["schema"]}
@@ -266,8 +266,8 @@ def mark_members(schema: dict[str, Any], name: str, structs: Structs, named: Nam
     """
     Add to each property the information that OpenAPI lacks.
 
-    This is how Go encodes its zero value (unless Go omits it), the name of its Go type, and the name of the
-    inlined struct that contains it.
+    The added members are `x-omit` (how Go encodes the zero value, unless Go omits it), `x-go` (the name of
+    the Go type) and `x-in` (the name of the inlined struct that contains the property).
     """
     members = {member.json: (names, member) for names, member in embedded_members(structs, name)}
     for key, child in schema.get("properties", {}).items():

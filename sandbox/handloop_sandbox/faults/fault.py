@@ -271,8 +271,8 @@ class Lag(WatchFault, frozen=True, kw_only=True, tag="lag"):
     Answers reads from an old state: the state `changes` changes ago or, by default, when the fault began.
 
     Reads without a resource version still see the current state, because a real server with a lagging watch
-    cache answers them from etcd. If consistent_reads is true, they see the old state too. Watches also lag,
-    unless the fault has a count.
+    cache answers them from etcd. With consistent_reads, they see the old state too. Watches also lag, unless
+    the fault has a count.
     """
 
     usual_verbs = ("get", "list", "watch")

@@ -392,7 +392,7 @@ def _holds_watch(fault: WatchFault, asked: RequestAttributes, *, opening: bool) 
         return fault.count is None
     if not isinstance(fault, Expire):
         return True
-    # A watch that starts from the present state cannot be too old.
+    # A watch that starts from the current state cannot be too old.
     continues = not opening or fault.after_events or asked.resource_version not in ("", "0")
     return bool(continues) and not fault.as_status
 

@@ -1,4 +1,4 @@
-"""The served resources. A catalog is an immutable snapshot, and a changed definition creates a new one."""
+"""The served resources. Catalogs are immutable snapshots: when a definition changes, a new one is made."""
 
 from __future__ import annotations
 

@@ -16,8 +16,8 @@ class History:
     The last `size` changes of a collection (fewer if they are large), oldest first.
 
     A position is the number of changes appended before it. It stays valid when old changes are dropped.
-    Invariant: floor is the resource version of the newest dropped change (at first, the version at which the
-    collection began). A reader that has read up to floor or later has missed no change.
+    floor is at least the resource version of every dropped change. A reader that has read all changes up to
+    floor can therefore continue without missing any.
     """
 
     __slots__ = ("_bytes", "_dropped", "_entries", "_size", "floor")
@@ -35,7 +35,7 @@ class History:
         return self._dropped + len(self._entries)
 
     def append(self, change: Change) -> None:
-        """Append a change. The oldest ones are dropped if the history is too large."""
+        """Append a change, and drop the oldest changes if the history has become too large."""
         self._entries.append(change)
         self._bytes += len(change.new.tail)
         while len(self._entries) > self._size or self._bytes > MAX_BYTES:

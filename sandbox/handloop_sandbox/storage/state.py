@@ -1,4 +1,4 @@
-"""The state that the API reads: the present state, or the state at an older version."""
+"""The state that the API reads: the current state, or the state at an older version."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class State(Protocol):
 
     @property
     def resource_version(self) -> int:
-        """The version of the newest change. The next one will be one higher."""
+        """The version of the newest change. The next change increments it."""
 
     @property
     def compacted(self) -> int:
@@ -55,8 +55,8 @@ class PastState(State):
     """
     The state at an older version, as an API server that lags behind returns it.
 
-    If a collection's history does not reach back to that version, the collection has the oldest state that it
-    can reconstruct.
+    If a collection's history does not reach back to that version, the collection is returned in the oldest
+    state that its history can reconstruct.
     """
 
     def __init__(self, state: State, resource_version: int) -> None:

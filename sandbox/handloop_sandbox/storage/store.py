@@ -1,7 +1,7 @@
 """
 Stores every object, one resource version counter, and the histories that watches read.
 
-Threads: it starts none. The engine's lock serialises all calls.
+Threads: the store starts no threads. The engine's lock serialises all calls.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ Snapshot = Mapping[GroupResource, Mapping[str, Stored]]
 
 class Store(State):
     """
-    The present state, which changes with each commit.
+    The current state, which changes with each commit.
 
-    history_size is the maximum number of changes that a collection stores. A watch or list that starts at an
-    older version is Expired.
-    State: _floor is the version at which the history of a new collection begins, because earlier changes of
-    removed kinds are lost.
+    history_size is the maximum number of changes in a collection's history. A watch or list that needs older
+    changes is refused with Expired.
+    State: _floor is the version at which the history of a new collection starts. When redefine() deletes a
+    collection, its changes are lost, so _floor becomes the version of the deletion.
     """
 
     def __init__(self, *, history_size: int = DEFAULT_HISTORY_SIZE) -> None:
@@ -94,11 +94,11 @@ class Store(State):
             self._index(change)
 
     def compact(self, rv: int) -> None:
-        """Make versions before rv unreadable, as etcd's compaction does. Continue tokens from them expire."""
+        """Make versions before rv unreadable, as etcd's compaction does. Continue tokens for them expire."""
         self._compacted = max(self._compacted, min(rv, self._resource_version))
 
     def expire(self, group_resource: GroupResource | None = None) -> None:
-        """Empty the history of one collection or of all, so that watches from older versions are Expired."""
+        """Empty the history of one collection or all, so that watches from older versions fail (Expired)."""
         chosen = self._collections.values() if group_resource is None else [self.collection(group_resource)]
         for collection in chosen:
             collection.history.forget(self._resource_version)
@@ -119,7 +119,7 @@ class Store(State):
             self._floor = self._resource_version
 
     def snapshot(self) -> Snapshot:
-        """Return the present version of every object."""
+        """Return the current version of every object."""
         return {name: dict(collection.objects) for name, collection in self._collections.items()}
 
     def changes_to(self, start: Snapshot) -> builtins.list[Change]:
@@ -141,10 +141,10 @@ class Store(State):
         """
         Return to an older version, as if a backup were restored.
 
-        Every watch ends, and later changes use the same resource versions again.
-        Returns: the changes from the present to that version, for the components that follow the state. No
-        history contains them.
-        Raises: ValueError if a collection's history does not reach back that far.
+        Every watch ends. The resource versions after rv are then assigned again, to new changes.
+        Returns: the changes that lead from the current state to rv, for the components that follow the state.
+        These changes are not added to any history.
+        Raises: ValueError if rv does not exist, or if a collection's history does not reach back to it.
         """
         if not FIRST_RESOURCE_VERSION <= rv <= self._resource_version:
             raise ValueError(f"version {rv} does not exist: the newest is {self._resource_version}")

@@ -29,9 +29,9 @@ class Stored:
 
     object has the apiVersion of the storage version. tail is its JSON after `kind` and `apiVersion`
     (`"metadata":{...},...}`). Responses in any served version, list items and watch events are assembled from
-    these bytes, so that no object is encoded twice. served caches the form that was requested last, with None
-    if that is the object itself. converted holds the conversion webhook's results, by version and by the
-    definition's revision.
+    these bytes, so that no object is encoded twice. served caches the object in the version that was
+    requested last; None in its place stands for this object itself. converted holds the conversion webhook's
+    results, by version and by the definition's revision.
     """
 
     __slots__ = ("converted", "object", "rv", "served", "tail")

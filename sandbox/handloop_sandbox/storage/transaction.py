@@ -28,7 +28,7 @@ class Transaction:
         return self.state.stored(group_resource, namespace, name)
 
     def get(self, group_resource: GroupResource, namespace: str, name: str) -> Object | None:
-        """Return the object as stored() does, but without its bytes."""
+        """Return the object that stored() finds, or None."""
         stored = self.stored(group_resource, namespace, name)
         return None if stored is None else stored.object
 
@@ -44,7 +44,7 @@ class Transaction:
         return stored
 
     def delete(self, group_resource: GroupResource, namespace: str, name: str) -> Stored:
-        """Remove an object, which must exist. Returns: its last state, with the version of its removal."""
+        """Remove an existing object. Returns: its last state, with the resource version of the deletion."""
         old = self.stored(group_resource, namespace, name)
         if old is None:
             raise KeyError(f"{group_resource} {object_key(namespace, name)}")

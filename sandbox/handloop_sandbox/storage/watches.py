@@ -4,7 +4,7 @@ Watches: streams of changes to which clients subscribe.
 A Subscription is a client's request. A Watcher is one stream's position in the history. A change does not
 wake watchers. Instead, the sandbox's driver asks each of them for the lines that it has not sent yet. After a
 burst of changes, each watcher is thus asked once, not once per change.
-Follows: apiserver pkg/storage/cacher (synthetic ADDED watch events, transitions of selectors, bookmarks),
+Follows: apiserver pkg/storage/cacher (synthetic ADDED watch events, selector transitions, bookmarks),
 pkg/endpoints/handlers/watch.go.
 """
 
@@ -50,10 +50,10 @@ class Subscription:
     """
     A client's request to watch.
 
-    position is the start in the history. initial holds the objects to send first, as ADDED, and after_initial
-    requests a bookmark after them. convert converts objects into the watched version with a webhook, or is
-    None if they need no conversion. refusal ends the stream immediately with an ERROR watch event. Changes up
-    to the resource version silent_until are not sent. deadline is a unix time.
+    position is where the watch starts in the history. initial holds the objects to send first, as ADDED, and
+    after_initial requests a bookmark after them. convert converts objects into the watched version with a
+    webhook, or is None if they need no conversion. refusal ends the stream immediately with an ERROR watch
+    event. Changes up to the resource version silent_until are not sent. deadline is a unix time.
     """
 
     group_resource: GroupResource
@@ -103,11 +103,11 @@ class Watcher:
 
     def take(self, now: float, *, up_to: int | None = None) -> list[bytes]:
         """
-        Return the next lines that are due, oldest first. If they are the last ones, `ended` is set.
+        Return the next lines that are due, oldest first. Set `ended` if they are the last ones.
 
-        If fewer than BATCH lines are returned, no more are due.
+        If fewer than BATCH lines are returned, no more are due, except those that need a conversion first.
         Args: up_to is the newest version to send, or None for all.
-        Raises: ConversionNeededError if the webhook must be asked first. Then call prepare().
+        Raises: ConversionNeededError if the webhook must be called first. The caller then calls prepare().
         """
         if self.ended:
             return []
@@ -122,7 +122,7 @@ class Watcher:
     def prepare(self, now: float) -> None:
         """
         Convert the objects that take() needs next. Raises: ConversionNeededError if the webhook must be
-        asked.
+        called.
         """
         changes = self._history.read(self._position, limit=BATCH) or []
         self._again_at = None
@@ -141,7 +141,7 @@ class Watcher:
         return not self._has_told_all(up_to) or self._is_replaced() or now >= self.next_wake()
 
     def next_wake(self) -> float:
-        """Return the unix time at which a line or the end is due even without changes."""
+        """Return the unix time at which the watch has something to do even if no object changes."""
         wake = self.subscription.deadline
         if self._next_bookmark is not None:
             wake = min(wake, self._next_bookmark)
@@ -202,7 +202,11 @@ class Watcher:
         return found
 
     def _in_version(self, changes: list[Change]) -> list[Change]:
-        """Return the changes in the watched version. Raises: ConversionNeededError, ConversionFailedError."""
+        """
+        Return the changes in the watched version.
+
+        Raises: ConversionNeededError if the webhook must be called; ConversionFailedError if it failed.
+        """
         convert = self.subscription.convert
         if convert is None:
             return changes
@@ -287,7 +291,7 @@ def error_line(status: Status) -> bytes:
 
 
 def too_old(rv: int, oldest: int) -> Status:
-    """Return the Status for a watch that starts at a version before the history."""
+    """Return the Status for a watch that needs changes older than the history."""
     return failure(410, "Expired", f"too old resource version: {rv} ({oldest})")
 
 

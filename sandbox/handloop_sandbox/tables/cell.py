@@ -50,7 +50,7 @@ def selector_cell(selector: Object | None) -> str:
 
 
 def shortened(entries: Sequence[str], total: int, *, limit: int = 3, empty: str = "") -> str:
-    """Return the first entries and, if there are more, the number of the others."""
+    """Return the first entries and, if there are more, the number of remaining entries."""
     text = ",".join(entries[:limit])
     if len(entries) > limit:
         return f"{text} + {total - limit} more..."

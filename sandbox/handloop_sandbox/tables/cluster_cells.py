@@ -41,7 +41,7 @@ def named_cells(obj: Object, now: float) -> list[Any]:
 
 
 def created_cells(obj: Object, now: float) -> list[Any]:
-    """Return the name and creation time, the cells of kinds without columns of their own."""
+    """Return the cells of a kind that has no columns of its own: name, creation time."""
     del now
     return [name_of(obj), part(obj, "metadata").get("creationTimestamp")]
 

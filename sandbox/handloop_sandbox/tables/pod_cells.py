@@ -21,7 +21,7 @@ _CONDITIONS = {
 
 
 class _Restarts(NamedTuple):
-    """The number of container restarts, and the time at which the last terminated run ended, or ""."""
+    """The number of container restarts, and the time of the last termination before a restart, or ""."""
 
     times: int = 0
     last: str = ""
@@ -37,7 +37,7 @@ class _Restarts(NamedTuple):
 
 
 class _Progress(NamedTuple):
-    """The findings about a pod so far: its reason, its ready containers and its restarts."""
+    """What is known about a pod so far: its reason, its number of ready containers and its restarts."""
 
     reason: str
     ready: int
@@ -107,7 +107,7 @@ def _progress(spec: Object, status: Object) -> _Progress:
 
 
 def _initialization(spec: Object, status: Object, reason: str) -> tuple[_Progress, _Restarts, bool]:
-    """Return the init containers' progress, the sidecars' restarts, and whether one has not finished yet."""
+    """Return the init containers' progress, the sidecars' restarts, and whether the pod is initializing."""
     declared = {entry.get("name"): entry for entry in spec.get("initContainers") or ()}
     restarts, sidecars, ready = _Restarts(), _Restarts(), 0
     for index, found in enumerate(status.get("initContainerStatuses") or ()):

@@ -27,8 +27,8 @@ _MODES: Final = {
 
 def volume_cells(obj: Object, now: float) -> list[Any]:
     """
-    Return the cells: name, capacity, modes, reclaim policy, status, claim, two classes, reason, age and
-    volume mode.
+    Return the cells: name, capacity, access modes, reclaim policy, status, claim, storage class, attributes
+    class, reason, age and volume mode.
     """
     spec, status = part(obj, "spec"), part(obj, "status")
     claim = part(spec, "claimRef")
@@ -48,7 +48,10 @@ def volume_cells(obj: Object, now: float) -> list[Any]:
 
 
 def claim_cells(obj: Object, now: float) -> list[Any]:
-    """Return the cells: name, status, volume, capacity, modes, two classes, age, volume mode."""
+    """
+    Return the cells: name, status, volume, capacity, access modes, storage class, attributes class, age and
+    volume mode.
+    """
     spec, status = part(obj, "spec"), part(obj, "status")
     volume = spec.get("volumeName", "")
     return [

@@ -77,7 +77,10 @@ def component_cells(obj: Object, now: float) -> list[Any]:
 
 
 def driver_cells(obj: Object, now: float) -> list[Any]:
-    """Return the cells: name, three settings, token audiences, whether it republishes, modes, age."""
+    """
+    Return the cells: name, whether attaching is required, whether pod info is passed on mount, whether
+    storage capacity is tracked, token audiences, whether republishing is required, volume modes and age.
+    """
     spec = part(obj, "spec")
     tokens = spec.get("tokenRequests")
     return [
@@ -148,7 +151,7 @@ def priority_level_cells(obj: Object, now: float) -> list[Any]:
 
 
 def address_cells(obj: Object, now: float) -> list[Any]:
-    """Return the cells: name, owner, and age (without a column)."""
+    """Return the cells: name, owner, and age, although the table has no column for the age."""
     owner = part(obj, "spec", "parentRef")
     names = ".".join(filter(None, (owner.get("resource"), owner.get("group")))).lower()
     where = "/".join(filter(None, (names, owner.get("namespace"), owner.get("name"))))

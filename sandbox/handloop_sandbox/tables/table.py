@@ -1,8 +1,8 @@
 """
 Objects as rows of a `meta.k8s.io/v1 Table`, which kubectl get prints, and as PartialObjectMetadata.
 
-A custom resource has the columns of its definition (additionalPrinterColumns). A kind without an entry in
-CELLS has its name and creation time.
+A custom resource has the columns of its definition (additionalPrinterColumns). The row of a built-in kind
+without an entry in CELLS contains the name and creation time.
 Follows: apiserver pkg/endpoints/handlers/response.go, kubernetes pkg/printers/internalversion,
 apiextensions-apiserver pkg/registry/customresource/tableconvertor/tableconvertor.go.
 """
@@ -62,7 +62,7 @@ def _column(declared: Object) -> Column:
 
 
 def custom_cells(resource: ServedResource, obj: Object, now: float) -> list[Any]:
-    """Return the name and each column's value, or None for a missing value or one of another type."""
+    """Return the name and each column's value, which is None if it is missing or has the wrong type."""
     return [name_of(obj), *(_cell(declared, obj, now) for declared in _declared(resource))]
 
 

@@ -76,7 +76,10 @@ def controller_cells(obj: Object, now: float) -> list[Any]:
 
 
 def daemon_set_cells(obj: Object, now: float) -> list[Any]:
-    """Return the cells: name, five counts, node selector, age, containers, images, selector."""
+    """
+    Return the cells: name, desired, current, ready, up-to-date, available, node selector, age, containers,
+    images and selector.
+    """
     spec = part(obj, "spec")
     nodes = part(spec, "template", "spec").get("nodeSelector") or {}
     return [
@@ -184,7 +187,7 @@ def scale_cells(obj: Object, now: float) -> list[Any]:
 
 
 def autoscaler_cells(obj: Object, now: float) -> list[Any]:
-    """Return the cells in either version: name, reference, targets, min pods, max pods, replicas, age."""
+    """Return the cells of a v1 or v2 object: name, reference, targets, min pods, max pods, replicas, age."""
     spec, status = part(obj, "spec"), part(obj, "status")
     target = part(spec, "scaleTargetRef")
     least = spec.get("minReplicas")

@@ -82,7 +82,7 @@ def store_new(call: Call, obj: Object, options: WriteOptions, *, applied: bool =
 
 
 def check_size(call: Call, stored: Stored, options: WriteOptions) -> None:
-    """Refuse (500) a custom resource that is too large for etcd. Built-in kinds need less than JSON does."""
+    """Refuse (500) custom resources too large for etcd. Built-in kinds (stored as protobuf) pass."""
     if call.resource.custom and not options.dry_run and len(stored.tail) > _LARGEST:
         raise internal_error("etcdserver: request is too large")
 

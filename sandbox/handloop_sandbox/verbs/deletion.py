@@ -2,7 +2,7 @@
 DELETE: deletes one object or a collection.
 
 Follows: apiserver pkg/registry/rest/delete.go (BeforeDelete), pkg/registry/generic/registry/store.go (Delete,
-deletionFinalizersForGarbageCollection, DeleteCollection), kubernetes registries of namespaces and pods.
+deletionFinalizersForGarbageCollection, DeleteCollection), kubernetes namespace and pod registries.
 """
 
 from __future__ import annotations

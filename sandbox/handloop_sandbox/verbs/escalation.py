@@ -137,7 +137,7 @@ def _gives(rule: Rule, wanted: _Permission) -> bool:
 
 
 def _compact(permissions: Iterable[_Permission]) -> Iterator[str]:
-    """Yield permissions as Go prints them: a rule for each path, and a rule for all verbs on a resource."""
+    """Yield permissions as Go prints them: a rule for each path and verb, or for all verbs on a resource."""
     verbs: dict[str, list[str]] = {}
     for one in permissions:
         if isinstance(one, PathAttributes):

@@ -44,7 +44,7 @@ def subdomain_rule(name: str, prefix: bool) -> list[str]:  # noqa: FBT001 - the 
 
 
 def without_system_fields(obj: Object) -> Object:
-    """Return a POST's object without fields that only the server sets. PUTs that create keep these fields."""
+    """Return a POST's object without fields that only the server sets. PUTs that create objects keep them."""
     return {
         **obj,
         "metadata": {key: obj["metadata"][key] for key in obj["metadata"] if key not in _SYSTEM_FIELDS},

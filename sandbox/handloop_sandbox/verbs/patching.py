@@ -1,8 +1,8 @@
 """
 PATCH: merge, JSON and strategic patches, and server-side apply.
 
-The result of a strategic patch is built from decoded values, but the results of other patches are decoded
-from JSON. Therefore, their error messages are worded differently (`restoring`).
+A real server converts the results of strategic patches and applies with Go's unstructured converter, and
+decodes the results of other patches from JSON. `restoring` words errors as the converter does.
 Follows: apiserver pkg/endpoints/handlers/patch.go, apimachinery pkg/runtime/converter.go (FromUnstructured).
 """
 

@@ -122,7 +122,7 @@ def _token_volume(name: str) -> Object:
 
 
 def with_tolerations(spec: Object) -> Object:
-    """Add temporary tolerations of unready and unreachable nodes to a spec, unless it has its own."""
+    """Return a spec that tolerates unready and unreachable nodes, by default for a limited time."""
     tolerations = list(spec.get("tolerations") or [])
     for key in ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"):
         if not any(_tolerates(entry, key) for entry in tolerations):

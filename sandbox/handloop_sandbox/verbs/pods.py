@@ -235,7 +235,8 @@ def _budget(call: Call, pod: Object) -> Object | None:
     """
     Return the budget that protects a pod, or None.
 
-    A pod that is not running, or is being deleted, needs no budget.
+    Budgets do not protect a pod that is not running or is being deleted.
+    Raises: StatusError 500 if more than one budget selects the pod.
     """
     if pod["metadata"].get("deletionTimestamp") or (pod.get("status") or {}).get("phase") in _NOT_GUARDED:
         return None
@@ -249,10 +250,10 @@ def _budget(call: Call, pod: Object) -> Object | None:
 
 def _spent(budget: Object | None, pod: Object) -> Object | None:
     """
-    Return the budget with one fewer allowed disruption, or None if the eviction does not need one.
+    Return the budget with one fewer allowed disruption, or None if the eviction does not use the budget.
 
-    Raises: StatusError 429 if the budget allows no disruption, or if its controller has not processed the
-    latest version.
+    Raises: StatusError 429 if the budget allows no disruption, or if the disruption controller has not yet
+    processed the budget's latest generation.
     """
     if budget is None:
         return None

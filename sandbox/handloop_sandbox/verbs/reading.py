@@ -112,7 +112,7 @@ def predicate(call: Call, options: ListOptions) -> Predicate | None:
 
 
 def _of_version(resource: ServedResource, by_fields: Predicate, options: ListOptions) -> Predicate:
-    """Return a field test for stored objects that uses their served version, including its defaults."""
+    """Return a field test for stored objects. If needed, it tests their served version, with its defaults."""
     is_plain = not resource.custom or resource.conversion is not None  # webhooks have already converted
     if is_plain or all(term.field not in resource.selectable_fields for term in options.fields):
         return by_fields
@@ -202,9 +202,9 @@ def _in_chunks(call: Call, items: Sequence[Stored], size: int) -> Iterator[Store
 
 def _cached(call: Call, items: Sequence[Stored]) -> Sequence[Stored]:
     """
-    Return the objects as they are in a real server's watch cache of the served version.
+    Return the objects in the served version, as a real server's watch cache for this version contains them.
 
-    Raises: StatusError 429 if a conversion fails while the cache has never been filled.
+    Raises: StatusError 429 if a conversion fails before the cache has been filled for the first time.
     """
     try:
         return all_served(call.resource, items)

@@ -259,7 +259,7 @@ def _main(resource: ServedResource, new: Object, old: Object) -> Object:
 
 
 def _with_template_generation(new: Object, old: Object) -> Object:
-    """Return a DaemonSet with the annotation that counts template changes, whatever the client sent."""
+    """Return a DaemonSet with the server's value of the annotation that counts template changes."""
     number = int((old["metadata"].get("annotations") or {}).get(TEMPLATE_GENERATION, "0"))
     number += new["spec"].get("template") != old["spec"].get("template")
     annotations = {**(new["metadata"].get("annotations") or {}), TEMPLATE_GENERATION: str(number)}
@@ -303,6 +303,6 @@ def _built_in_status(resource: ServedResource, new: Object, old: Object) -> Obje
 
 
 def _with(obj: Object, name: str, source: Object) -> Object:
-    """Return a copy of obj with source's value of a member, or without the member if source lacks it."""
+    """Return a copy of obj with the member `name` of source, or without this member if source has none."""
     rest = {key: value for key, value in obj.items() if key != name}
     return {**rest, name: source[name]} if name in source else rest

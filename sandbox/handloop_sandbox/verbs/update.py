@@ -139,7 +139,7 @@ def check_name(call: Call, obj: Object) -> None:
 
 
 def check_uid(call: Call, obj: Object, options: WriteOptions) -> None:
-    """Refuse (409) a PUT whose uid differs from the stored object's. A creating PUT cannot have a uid."""
+    """Refuse (409) a PUT whose uid is not the stored one. A PUT that creates an object must have none."""
     before, given = call.stored(), obj["metadata"].get("uid")
     if not given or (before is None and not call.resource.create_on_update):
         return

@@ -33,7 +33,7 @@ def decode(token: str) -> Continue:
     """
     Decode a continue token.
 
-    Raises: StatusError 400 with the server's message.
+    Raises: StatusError 400 with a real server's message if the token is invalid.
     """
     try:
         padded = token + "=" * (-len(token) % 4)

@@ -44,7 +44,7 @@ class ConversionFailedError(StatusError):
 @dataclass(slots=True)
 class Known:
     """
-    The conversion results that the current work can use. Locks: the engine's lock is held.
+    The conversion results that the current work can use. Locks: the caller holds the engine's lock.
 
     filled maps each definition to its newest revision and the versions to which its objects have been
     converted.
@@ -76,7 +76,8 @@ class WebhookConversion:
         """
         Return the objects in another API version. Only labels and annotations of their metadata can change.
 
-        Raises: ConversionNeededError for all objects without a known result; ConversionFailedError.
+        Raises: ConversionNeededError with the objects whose results are not known yet; ConversionFailedError
+        if the converter could not convert an object.
         """
         questions = [question(self.name, obj, api_version) for obj in objects]
         known = self.known.answers

@@ -12,7 +12,7 @@ def parse(text: str) -> tuple[fields.FieldTerm, ...]:
     """
     Return a selector's terms. An object must satisfy all of them; () selects every object.
 
-    Raises: StatusError 400 with the server's message.
+    Raises: StatusError 400 with a real server's message if the selector is invalid.
     """
     try:
         return fields.parse_fields(text)

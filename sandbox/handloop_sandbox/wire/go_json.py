@@ -53,7 +53,7 @@ def parse(text: str) -> Any:
     """
     Return the value of a JSON text.
 
-    Raises: JSONError.
+    Raises: JSONError if the text is not valid JSON.
     """
     try:
         return json.loads(_whole_pairs(text), parse_float=_number, parse_constant=_refuse_constant)
@@ -65,7 +65,7 @@ def parse_noting_duplicates(text: str) -> tuple[Any, list[str]]:
     """
     Return the value of a JSON text, and the paths of the members that occur more than once.
 
-    Raises: JSONError.
+    Raises: JSONError if the text is not valid JSON.
     """
     found = False
 
@@ -107,7 +107,7 @@ def unstructured(value: Any) -> Any:
     """
     Return a value as Go stores it in an interface{}: numbers outside int64 become float64.
 
-    Raises: RangeError.
+    Raises: RangeError for a number that does not fit into a float64.
     """
     if isinstance(value, dict):
         return {name: unstructured(entry) for name, entry in value.items()}

@@ -49,17 +49,21 @@ def _compiled(pattern: str) -> Any:
 
 
 def check(pattern: str) -> None:
-    """Check that a pattern is valid in Go. Raises: PatternError."""
+    """Check a pattern. Raises: PatternError if it is not valid in Go."""
     _compiled(pattern)
 
 
 def matches(pattern: str, text: str) -> bool:
-    """Return whether any part of a string matches a pattern. Raises: PatternError."""
+    """Return whether any part of a string matches a pattern. Raises: PatternError if it is not valid."""
     return _compiled(pattern).search(text) is not None
 
 
 def find_all(pattern: str, text: str) -> Iterator[str]:
-    """Yield the matches in a string, except empty ones directly after another match. Raises: PatternError."""
+    """
+    Yield the matches in a string, except empty ones directly after another match.
+
+    Raises: PatternError if the pattern is not valid.
+    """
     end = -1
     for found in _compiled(pattern).finditer(text):
         if found.group() or found.start() != end:

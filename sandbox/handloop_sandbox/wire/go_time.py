@@ -46,7 +46,7 @@ def parse(text: str, layout: str = SECONDS) -> datetime:
     """
     Parse a time as Go does.
 
-    Raises: TimeError.
+    Raises: TimeError if the text is not a valid time in this layout.
     """
     numbers, position = [], 0
     for element, pattern in _ELEMENTS:
@@ -70,7 +70,7 @@ def parse(text: str, layout: str = SECONDS) -> datetime:
 
 @lru_cache(maxsize=4096)  # clients send the same few times repeatedly
 def canonical(text: str, *, micros: bool) -> str:
-    """Return a time in the form in which the server writes it. Raises: TimeError."""
+    """Return a time in the form in which the server writes it. Raises: TimeError if it is not valid."""
     if _WRITTEN[micros].fullmatch(text) and _is_moment(text):
         return text  # a fast path: each Lease renewal contains two times that are not cached
     moment = parse(text, MICROS if micros else SECONDS)
@@ -98,7 +98,7 @@ def from_unix(seconds: float, *, micros: bool = False) -> str:
 
 
 def to_unix(text: str) -> float:
-    """Return a time, with or without a fraction, as Unix seconds. Raises: TimeError."""
+    """Return a time, with or without a fraction, as Unix seconds. Raises: TimeError if it is not valid."""
     return parse(text).timestamp()
 
 

@@ -3,8 +3,8 @@ YAML as Go reads it into JSON: the first document, with go-yaml's plain scalars 
 
 Dates and `12:30` stay strings, `y` and `n` are booleans, and `1e3` and `0o10` are numbers. Unknown tags are
 ignored. `check_bounds` rejects expensive documents before they are parsed: the parser recurses on the C stack
-as deeply as the document is nested, and each alias repeats a value that is written only once. The limits are
-like those of go-yaml, but much lower.
+as deeply as the document is nested, and aliases can repeat a value many times over. The limits are like those
+of go-yaml, but much lower.
 Follows: sigs.k8s.io/yaml (goyaml.v2 resolve.go, decode.go).
 """
 
@@ -97,7 +97,7 @@ def parse(text: str) -> Parsed:
     """
     Parse the first document of a YAML text.
 
-    Raises: YAMLError.
+    Raises: YAMLError if the text is not valid YAML, or has a value that JSON cannot express.
     """
     try:
         check_bounds(text)
@@ -211,7 +211,7 @@ def _key(key: Any, value: Any) -> str:
 
 
 def _duplicates(node: Any) -> Iterator[str]:
-    """Yield a message for each duplicate key; those in a nested value come before the value's own key."""
+    """Yield a message for each duplicate key. Keys inside a nested value come before the value's own key."""
     if isinstance(node, yaml.SequenceNode):
         for entry in node.value:
             yield from _duplicates(entry)

@@ -54,7 +54,7 @@ def parse(text: str) -> Path:
     """
     Parse a JSONPath such as `.status.conditions[?(@.type=="Ready")].status`.
 
-    Raises: JSONPathError.
+    Raises: JSONPathError if this server does not support the path.
     """
     steps: list[Step] = []
     rest = text.strip().removeprefix("$").removeprefix("@")
@@ -167,7 +167,7 @@ _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
 
 
 def _holds(compare: Callable[[Any, Any], bool], left: list[Any], right: list[Any]) -> bool:
-    """Compare the two sides of a filter. A missing value, or a value of another kind, never matches."""
+    """Compare the two sides of a filter. A missing value, or a value of another type, never matches."""
     if not left or not right:
         return False
     numbers = all(

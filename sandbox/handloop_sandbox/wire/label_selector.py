@@ -1,8 +1,8 @@
 """
 Label selectors in queries, and LabelSelectors in objects.
 
-A query's selector has the grammar of `grammar.labels`, and errors are a StatusError 400 with the server's
-message. A LabelSelector has matchLabels and matchExpressions.
+A query's selector has the grammar of `grammar.labels`; an error in it raises StatusError 400 with a real
+server's message. A LabelSelector has matchLabels and matchExpressions.
 Follows: apimachinery pkg/labels, pkg/apis/meta/v1/helpers.go.
 """
 
@@ -21,7 +21,7 @@ def parse(text: str) -> tuple[Requirement, ...]:
     """
     Return a selector's requirements. Labels must satisfy all of them; () selects everything.
 
-    Raises: StatusError 400 with the server's message.
+    Raises: StatusError 400 with a real server's message if the selector is invalid.
     """
     try:
         return parse_selector(text).requirements
@@ -39,7 +39,7 @@ def predicate(requirements: tuple[Requirement, ...]) -> LabelPredicate | None:
 
 
 def matches(selector: Mapping[str, Any] | None, labels: Mapping[str, str] | None) -> bool:
-    """Return whether a LabelSelector selects labels. None selects nothing; an empty one, everything."""
+    """Return whether a LabelSelector selects labels. None selects nothing, and {} selects everything."""
     if selector is None:
         return False
     labels = labels or {}

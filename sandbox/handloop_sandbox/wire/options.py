@@ -175,7 +175,7 @@ def unsigned_error(value: str) -> str | None:
 
 
 def list_resource_version(value: str) -> int | None:
-    """Return the resource version of a list, or None if it is empty. Raises: StatusError 400."""
+    """Return a list's resource version, or None if it is empty. Raises: StatusError 400 if it is invalid."""
     if not value:
         return None
     if problem := unsigned_error(value):
@@ -185,7 +185,11 @@ def list_resource_version(value: str) -> int | None:
 
 
 def watch_resource_version(value: str) -> int | None:
-    """Return the resource version of a get or watch, or None if it is empty. Raises: StatusError 500."""
+    """
+    Return the resource version of a get or watch, or None if it is empty.
+
+    Raises: StatusError 500 if it is invalid.
+    """
     if not value:
         return None
     if problem := unsigned_error(value):

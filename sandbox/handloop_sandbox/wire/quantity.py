@@ -20,7 +20,7 @@ _ODD_BITS: Final = 0x07
 
 
 def canonical(value: str | float) -> str:
-    """Return a quantity in the server's canonical form. Raises: QuantityError."""
+    """Return a quantity in the server's canonical form. Raises: QuantityError if it is not valid."""
     amount, suffix = read_quantity(str(value))
     if suffix in _BINARY and amount.denominator == 1 and (amount == 0 or abs(amount) >= _KIBI):
         return _binary(int(amount))
@@ -62,7 +62,7 @@ def int64_amount(text: str) -> Int64Amount:
     """
     Return a canonical quantity in Go's int64 form, which suffices for nearly all quantities.
 
-    Raises: QuantityError.
+    Raises: QuantityError if the text is not a quantity.
     """
     if text == "0":
         return Int64Amount(0, 0, "DecimalSI", text)

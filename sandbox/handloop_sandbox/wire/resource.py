@@ -33,7 +33,11 @@ class Conversion(Protocol):
         """The versions to which objects have been converted since the definition changed."""
 
     def convert(self, objects: Sequence[dict[str, Any]], api_version: str) -> list[dict[str, Any]]:
-        """Return objects in another API version. Raises: ConversionNeededError, ConversionFailedError."""
+        """
+        Return objects in another API version.
+
+        Raises: ConversionNeededError if the converter must be called; ConversionFailedError if it fails.
+        """
 
 
 class ScalePaths(NamedTuple):
@@ -46,7 +50,7 @@ class ScalePaths(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subresource:
-    """A subresource, named by its last path segment. An empty group and version are those of its parent."""
+    """A subresource, named by its last path segment. An empty group and version mean those of its parent."""
 
     name: str
     kind: str
