@@ -154,6 +154,7 @@ class Store(State):
         changes: builtins.list[Change] = []
         for group_resource, collection in self._collections.items():
             past = collection.until(rv)
+            past.history.floor = min(past.history.floor, rv)  # later than rv only without objects and changes
             changes += _differences(group_resource, collection, past)
             self._collections[group_resource].become(past)
         for change in changes:
@@ -162,6 +163,7 @@ class Store(State):
             self._index(change)
         self._resource_version = rv
         self._compacted = min(self._compacted, rv)
+        self._floor = min(self._floor, rv)
         return changes
 
     def _at(self, place: _Place) -> Object:

@@ -100,3 +100,19 @@ def test_redefinition_starts_a_new_history(store: Store) -> None:
     store.redefine(_KIND)
     assert store.collection(_KIND).history is not before
     assert store.count(_KIND) == 1
+
+
+def test_a_rewind_takes_back_where_histories_start(store: Store) -> None:
+    """Otherwise a watch from the version that it leads to would be Expired, until the versions catch up."""
+    gone, other = GroupResource("", "gone"), GroupResource("", "other")
+    store.collection(other)
+    for name in "abcde":
+        _put(store, _object(name))
+    store.expire(other)
+    store.redefine(gone)
+    store.collection(gone)
+    rv = FIRST_RESOURCE_VERSION + 2
+    store.rewind(rv)
+    new = GroupResource("", "new")
+    assert [store.collection(each).history.floor for each in (gone, other, new)] == [rv, rv, rv]
+    assert store.collection(_KIND).history.floor == FIRST_RESOURCE_VERSION
