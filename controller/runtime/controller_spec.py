@@ -50,7 +50,8 @@ class WatchSpec(NamedTuple):
     """
     One declared watch.
 
-    If names_of is None, a change reconciles the controlling owner or, with every_owner, all owners.
+    If names_of is None, a change to an object reconciles its controlling owner. With every_owner, the change
+    reconciles all of its owners.
     """
 
     kind: type[Any]
@@ -70,9 +71,10 @@ class ReferenceSpec(NamedTuple):
     @property
     def access(self) -> Access | None:
         """
-        The access for the references.
+        The access that the references need.
 
-        Without allowed names, it includes get: if there are too many objects to watch, they are read instead.
+        If allowed is None, the access includes get, because objects are read when there are too many of them
+        to watch.
         """
         if self.allowed is None:
             return Access(resource=self.kind.resource, verbs=("get", "list", "watch"), by_name=True)
@@ -85,8 +87,8 @@ class ControllerSpec:
     """
     A controller as its author declared it.
 
-    The first entry of watches comes from for_; the keys of written are the kinds given to writes(); access
-    contains only what the author declared.
+    Fields: watches, whose first entry comes from for_; written, whose keys are the kinds given to writes();
+    access, which contains only the access that the author declared.
     """
 
     name: str
@@ -111,9 +113,9 @@ class ControllerSpec:
         """
         Return the access that follows from the declarations.
 
-        It covers watches, owner references, the controller's Events, the condition Stalled, paused
-        namespaces, and two reads from the server: of an owner whose children disappear, and of our own writes
-        that a cache lacks.
+        It covers watches, owner references, the controller's Events, the condition Stalled, and paused
+        namespaces. It also covers two reads from the server: of an owner whose children have disappeared, and
+        of objects that we wrote but a cache does not reflect yet.
         """
         kind = self.kind
         owning = [owner_access(kind.resource)] if self.owned else []

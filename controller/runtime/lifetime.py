@@ -42,14 +42,14 @@ class Lifetime:
     """
     Runs a manager's parts until all of them have ended.
 
-    A request can wait longer than a stop may take, for the rate limit or because the server demands it. Hence
-    _work_stop ends the requests of runnables that took too long or lost the lease; _caches_stop ends the
-    lists.
+    A request can wait longer than a stop may take, because of the rate limit or because the server demands
+    it. Setting _work_stop therefore cancels the requests of runnables that took too long or lost the lease,
+    and setting _caches_stop cancels the lists.
     Fields, set before run: elector, the candidate in the election, or None; part, which acquires this
     process's share of the work, or None.
-    State: stop, the event passed to run. Under _lock: _failures, in order; the first one is the reason why
-    run ends. _guarded, the runnables that need leadership, is set by run before another thread reads it.
-    _stop_rest is set when the runnables with ends_first have ended, or have used up their time.
+    State: stop, the event passed to run; _failures, under _lock, in order, of which the first is the reason
+    why run ends; _guarded, the runnables that need leadership, which run sets before another thread reads it;
+    _stop_rest, which is set when the runnables with ends_first have ended, or have used up their time.
     Threads: `run` is called on main; each runnable runs on `run-<name>`; `lease`, or a thread named after the
     part, renews the Leases.
     """
@@ -81,7 +81,8 @@ class Lifetime:
 
     def run(self, runnables: Sequence[Runnable], stop: threading.Event) -> None:
         """
-        Start everything, wait for stop, and end everything. Call this once. A failing runnable sets stop.
+        Start all parts, wait until stop is set, and shut all parts down. Call this once. If a runnable fails,
+        stop is set.
 
         Raises: the same errors as Manager.run.
         Blocks: as long as Manager.run.
@@ -114,10 +115,10 @@ class Lifetime:
 
     def _end(self, free: RunnableGroup, lease: Joinable | None) -> None:
         """
-        End everything within one deadline.
+        Shut down all parts within one deadline.
 
-        Runnables with ends_first end first, because while they finish their work, they may still use other
-        runnables. The lease ends after the last of them.
+        Runnables with ends_first end first, because they may still use other runnables while they finish
+        their work. The election ends after all runnables that need leadership.
         """
         seconds = self.seconds_to_stop()
         deadline = Deadline(seconds, clock=self._seams.clock)
@@ -139,8 +140,9 @@ class Lifetime:
 
     def _join_runnables(self, free: RunnableGroup, seconds: float, end: Deadline) -> list[str]:
         """
-        Wait for all runnables; 0 means not to wait.
+        Wait until all runnables have ended.
 
+        Args: seconds limits the wait; 0 means not to wait.
         Returns: the names of the runnables that need leadership and have not ended.
         """
         patience = min(seconds + _LEAST_SECONDS, end.remaining()) if seconds else 0.0
@@ -159,7 +161,10 @@ class Lifetime:
         return leading
 
     def seconds_to_stop(self) -> float:
-        """Return how long a stop may take. If the lease is lost, a stop ends before another process leads."""
+        """
+        Return how many seconds a stop may take. If the lease is lost, the stop ends before another process
+        leads.
+        """
         if self._lost_the_lease() and self.elector is not None:
             config = self.elector.config
             return (config.written_seconds - config.renew_deadline_seconds) / 2
@@ -171,9 +176,9 @@ class Lifetime:
 
     def fail(self, name: str, error: BaseException) -> None:
         """
-        Log an error of a runnable or the elector, and end the process in order.
+        Log an error of a runnable or the elector, and shut down the process.
 
-        If a runnable fails because of a stop, run does not raise its error.
+        After stop is set, an error is only logged, unless it is a StopTimeoutError or LeadershipLost.
         """
         with self._lock:
             stop = self.stop
@@ -207,7 +212,7 @@ class Lifetime:
     # leader election, and this process's part
 
     def lost(self, tell: Callable[[LeadershipLost], None] | None, lost: LeadershipLost) -> None:
-        """Cancel waiting writes, and report that the lease is lost. Threads: the elector's."""
+        """Cancel waiting writes, and report that the lease is lost. Threads: the elector's thread."""
         self._work_stop.set()
         if tell is not None:
             tell(lost)
@@ -223,7 +228,7 @@ class Lifetime:
 
     def lead(self, stop: threading.Event) -> None:
         """
-        Run the controllers until stop is set. Called on the elector's thread `leading`.
+        Run the controllers until stop is set. Called on the thread `leading`.
 
         Raises: a runnable's StopTimeoutError, so that the lease is not released while workers still run.
         """

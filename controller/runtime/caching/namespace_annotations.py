@@ -1,9 +1,8 @@
 """
-The annotations that users put on namespaces for this process's controllers, from a metadata watch.
+The annotations that users put on namespaces for this process's controllers, read from a metadata watch.
 
-The first controller starts the watch. A program that watches only named namespaces does not start it. A
-program that may not list namespaces logs that once, and then uses only the annotations of the objects
-themselves.
+The first controller starts the watch, unless the program watches only named namespaces. If the program is not
+permitted to list namespaces, it logs this once, and then uses only the annotations of the objects themselves.
 """
 
 from __future__ import annotations
@@ -27,14 +26,14 @@ class NamespaceAnnotations:
     """
     The annotations of all namespaces.
 
-    State, under _lock: _informer, written once and read without the lock, None before start or if no thread
-    was available; _started; _told, whether the missing permission was logged. Readers are added to _readers
-    only before start.
+    State, under _lock: _started; _told, which is set once the missing permission has been logged; _informer,
+    which is written once and read without the lock. _informer is None before start, or if no thread was
+    available. Readers are added to _readers only before start.
     Threads: any thread may read; the readers are called on the thread that delivers namespace events.
     """
 
     def __init__(self, watch: Callable[[type[Kind]], MultiNamespaceInformer[Any] | None] | None) -> None:
-        """Args: watch starts an informer for a kind, which ends with the process; None starts no watch."""
+        """Args: watch starts an informer that runs until the process ends. None means not to watch."""
         self._watch = watch
         self._lock = new_lock("NamespaceAnnotations._lock", 2)
         self._readers: list[tuple[str, Callable[[str], None]]] = []
@@ -42,7 +41,7 @@ class NamespaceAnnotations:
         self._started = self._told = False
 
     def follow(self, key: str, changed: Callable[[str], None]) -> None:
-        """Call changed with each namespace whose annotation with that key changes. Register before start."""
+        """Call `changed` with a namespace when its annotation with that key changes. Call before start."""
         self._readers.append((key, changed))
 
     def get(self, namespace: str, key: str) -> str | None:
@@ -82,9 +81,10 @@ class NamespaceAnnotations:
 
     def troubles(self) -> list[str]:
         """
-        Return why the annotations are not known yet; empty once they are, or if reading is forbidden.
+        Return why the annotations are not known yet.
 
-        Controllers wait until the result is empty. Otherwise they would write to paused objects after a
+        Returns: an empty list once they are known, or if the program is not permitted to read namespaces.
+        Controllers wait for an empty list, because otherwise they would write to paused objects after a
         restart.
         """
         informer = self._informer

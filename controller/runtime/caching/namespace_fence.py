@@ -14,9 +14,10 @@ _READS: Final = ("GET", "HEAD")
 
 class NamespaceFence(ForwardingTransport):
     """
-    A transport that refuses writes to namespaces that have left. It raises Cancelled and sends nothing.
+    A transport that refuses writes to namespaces that are no longer watched.
 
-    A reconcile that began before the namespace left may still be writing.
+    A refused write is not sent, and raises Cancelled. It can come from a reconcile that began while the
+    namespace was still watched.
     """
 
     def __init__(self, transport: Transport, has_left: Callable[[str], bool]) -> None:

@@ -3,7 +3,7 @@ Delay a new leader's work until its caches contain all earlier writes.
 
 A process that becomes the leader, of all or part of the work, takes over from another process. Its own
 watches may not have delivered that process's last writes yet, so it might create a second child or undo a
-change. client-go and controller-runtime do not wait for them.
+change. client-go and controller-runtime do not wait for those writes.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ class CatchUp:
     """
     Tracks an informer until its store contains everything that was written before a takeover.
 
-    If a kind does not change, its watch sends no event, so it remains unknown whether the store is up to
-    date. The informer therefore lists again. A CatchUp is created at the takeover, and used by one thread.
+    If a kind's objects do not change, its watch sends no events, and nothing shows whether the store is up to
+    date. The informer therefore relists. A CatchUp is created at the takeover, and used by one thread.
     """
 
     def __init__(self, informer: SharedIndexInformer[Any], clock: Clock) -> None:
@@ -46,9 +46,9 @@ class CatchUp:
 
     def is_done(self) -> bool:
         """
-        Return whether the store is up to date. If the server refuses to read the kind, return True.
+        Return whether the store is up to date. Return True, too, if the kind is forbidden or unknown.
 
-        Blocks: for one request, on the first call, and again if a request has failed.
+        Blocks: for one request, on the first call and on calls after a failed request.
         """
         if not self._is_done and self._knows_version():
             self._is_done = self.informer.has_seen(self._newest)
@@ -80,8 +80,9 @@ def catch_up(
     is_failing: Callable[[SharedIndexInformer[Any]], bool],
 ) -> None:
     """
-    Wait until all stores contain what was written before this call, except those whose first list fails.
+    Wait until all stores contain what was written before this call.
 
+    Stores that have never been filled, because their first list keeps failing, are not waited for.
     Blocks: until the stores are up to date, or until stop is set.
     """
     began_at = clock.now()

@@ -1,1 +1,1 @@
-"""The objects that a reconcile creates: applying them, their owners, and the fields applied last."""
+"""Apply the objects that a reconcile creates, set their owners, and remember the fields applied last."""

@@ -1,14 +1,15 @@
 """
-Decide whether to send an apply, given the wanted fields, the stored object, and the controller's last apply.
+Decide whether to send an apply, given the desired object, the stored object, and the controller's last apply.
 
-A cached object shows its fields, but not which manager wants them. Besides a wanted key, it can contain an
-older key of ours, such as a revoked key of a Secret. The server knows the owners from managedFields, but
-caches drop managedFields because they are as large as the object. A controller therefore remembers what it
-applied last. If an earlier process applied an object, the controller reads the object from the server once.
+A cached object shows its fields, but not which manager set each of them. Besides the desired keys, it can
+contain a key that we applied earlier, such as a revoked key of a Secret. The server records the managers in
+managedFields, but caches drop managedFields because they are as large as the object. A controller therefore
+remembers what it applied last. If an earlier process applied an object, the controller reads the object from
+the server once.
 
-The remembered apply also shows when another apply would change nothing although the object differs from the
-wanted one: the server omits zeros or normalizes a value, or an admission policy changes it. In
-that case, the object is still as the last apply left it.
+The remembered apply also shows when another apply would change nothing although the stored object differs
+from the desired one: the server may have omitted zeros or normalized a value, or an admission policy may have
+changed it. In these cases, the object has not changed since the last apply.
 
 When the stored object changes, it is read from the server again, because a delayed write by a former leader
 or an earlier process may have restored a revoked key.
@@ -109,8 +110,8 @@ class LastApply(NamedTuple):
     """
     One apply: the name whose reconcile sent it, and the UID of the object that it was sent to.
 
-    The other fields are the stored version, and hashes of the fields sent, of their stored values, and of the
-    whole stored object.
+    Fields: resource_version, the version that the server stored; wanted, a hash of the fields that were sent;
+    made, a hash of their stored values; left, a hash of the whole stored object.
     """
 
     reconciled: ObjectName
@@ -130,8 +131,9 @@ class LastApply(NamedTuple):
 
     def is_all_of(self, present: Kind) -> bool:
         """
-        Return whether no field has been written since the apply. A new version alone does not count as a
-        write.
+        Return True if no field has been written since the apply.
+
+        A new resource version alone does not count, because a status update creates one, too.
         """
         return self._is_version_of(present) or self.left == _digest_of_all(present)
 
@@ -143,8 +145,9 @@ class AppliedFields:
     """
     The last apply that one controller sent to each object.
 
-    State, under _lock, which is a leaf: _last, which maps each object to its last apply; _owned, the kinds
-    given to owns() for which every apply so far named an owner. Threads: the workers call the methods.
+    State, under _lock: _last, which maps each object to its last apply; _owned, those kinds given to owns()
+    whose applies have all named an owner so far. Threads: the workers call the methods.
+    Locks: _lock is a leaf: no other lock is acquired while it is held.
     """
 
     def __init__(self, *, owned: Iterable[str] = ()) -> None:
@@ -161,7 +164,7 @@ class AppliedFields:
         return is_first
 
     def remember(self, wanted: Kind, stored: Kind, *, reconciled: ObjectName) -> None:
-        """Record that the server applied wanted to a child of reconciled, and returned stored."""
+        """Record that the server applied `wanted`, a child of `reconciled`, and returned `stored`."""
         metadata, said = stored.metadata, owned_fields(wanted)
         applied = LastApply(
             reconciled,
@@ -175,7 +178,7 @@ class AppliedFields:
             self._last[_place(wanted)] = applied
 
     def forget_names(self, gone: Callable[[ObjectName], bool]) -> None:
-        """Forget the children of names that another replica takes over: that replica may apply them too."""
+        """Forget the children of names that another replica takes over, because it may apply them, too."""
         with self._lock:
             entries = list(self._last.items())
         # Call gone without the lock, because it may acquire a lock itself.
@@ -185,7 +188,7 @@ class AppliedFields:
                 self._last.pop(place, None)
 
     def forget(self, wanted: Kind) -> None:
-        """Record that an apply has failed. Without a response, the last applied fields are unknown."""
+        """Record that an apply failed. Afterwards, it is unknown which fields were applied last."""
         with self._lock:
             self._last.pop(_place(wanted), None)
 
@@ -193,9 +196,9 @@ class AppliedFields:
         self, wanted: Kind, present: Kind, *, client: Client, manager: str, reconciled: ObjectName
     ) -> bool:
         """
-        Return whether applying wanted to present would change nothing, as far as is known.
+        Return True if it is known that applying `wanted` to `present` would change nothing.
 
-        Returns: also False if the object has to be read from the server, but is missing or may not be read.
+        Returns: False, too, if the object must be read from the server, but is missing or may not be read.
         Raises: the other errors of ResourceClient.get.
         Blocks: for one request, if this process has not applied the object, or if another client has changed
         it since.
@@ -240,10 +243,10 @@ def _are_all_wanted(said: Fields, applied: list[Mapping[str, Any]] | None) -> bo
 
 def leaves_out(said: Any, owned: Mapping[str, Any]) -> bool:
     """
-    Return whether wanted fields lack a field that a manager owns.
+    Return whether the desired fields lack a field that a manager owns.
 
-    Args: said has the wanted fields as JSON. owned is a FieldsV1: `f:` marks a field, `k:` an entry of a list
-    by its keys, `v:` an entry of a set.
+    Args: said contains the desired fields as JSON. owned has the format FieldsV1: `f:` marks a field, `k:` a
+    list entry that is identified by its keys, and `v:` an entry of a set.
     """
     parts = ((_part(said, key), below) for key, below in owned.items() if key != ".")
     return any(part is _ABSENT or leaves_out(part, below) for part, below in parts)
@@ -274,7 +277,7 @@ def _digest(said: Fields) -> int:
 
 
 def _digest_of_all(obj: Kind) -> int:
-    """Return a digest of all fields that an apply may send. generation detects changes of other fields."""
+    """Return a digest of all fields that an apply can send, and of generation, which reflects the others."""
     return hash((_digest(owned_fields(obj)), obj.metadata.generation))
 
 
@@ -282,15 +285,15 @@ def _digest_of_ours(said: Fields, there: Fields) -> int:
     """
     Return a digest of the live values of the wanted fields.
 
-    Neighbouring fields are omitted, because a scheduler or another controller sets them and an apply does not
-    change them. An apply must not send them either: the server may refuse them, or store a port with protocol
-    "" as a new entry every time.
+    Other fields of the same object or list entry are omitted: a scheduler or another controller sets them,
+    and an apply does not change them. An apply must not send them either, because the server may refuse them,
+    or store a port with protocol "" as a new entry every time.
     """
     return _digest(_ours(said, there))
 
 
 def _ours(said: Any, there: Any) -> Any:
-    """Return `there`, reduced to the fields that `said` has. A list of another length is returned whole."""
+    """Return `there` with only the fields that `said` has. A list of a different length is kept whole."""
     if isinstance(said, dict) and isinstance(there, dict):
         return {key: _ours(value, there[key]) for key, value in said.items() if key in there}
     if isinstance(said, list) and isinstance(there, list) and len(said) == len(there):
@@ -323,7 +326,7 @@ def is_applied(desired: Kind, present: Kind) -> bool:
 
 
 def holds(present: Kind, desired: Kind, said: Fields) -> bool:
-    """Implements is_applied. Args: said is the result of owned_fields(desired)."""
+    """Return the same as is_applied. Args: said is the result of owned_fields(desired)."""
     whose = _BUILT_IN if is_built_in(desired.resource.group) else _CUSTOM
     if not isinstance(desired, Unstructured) or not isinstance(present, Unstructured):
         return _covers(present, desired, said, (whose,))
@@ -336,7 +339,11 @@ def holds(present: Kind, desired: Kind, said: Fields) -> bool:
 
 
 def _covers(present: Any, desired: Any, said: Any, way: _Way) -> bool:
-    """Implements holds for a part. Args: said is desired as JSON, with exactly the fields to compare."""
+    """
+    Return whether `present` already has the values of `desired`, which is one part of an object.
+
+    Args: said is desired as JSON, with exactly the fields to compare.
+    """
     if isinstance(desired, msgspec.Struct):
         return isinstance(present, type(desired)) and _covers_fields(present, desired, said, way)
     if isinstance(desired, dict | list | tuple) and not (present or desired):
@@ -368,7 +375,7 @@ def _covers_map(present: dict[Any, Any], desired: dict[Any, Any], said: dict[str
 
 
 def _is_whole(desired: dict[Any, Any], way: _Way) -> bool:
-    """Return whether a map may contain only the desired entries."""
+    """Return True if the map must contain exactly the desired entries."""
     if way[-2:] in _SHARED_MAPS:
         return False
     return not desired or way[-1] == "matchLabels" or (way[-2:] in _REPLACED_MAPS and _is_known(way))
@@ -398,5 +405,5 @@ def _is_amount(way: _Way) -> bool:
 
 
 def _is_known(way: _Way) -> bool:
-    """Return whether the tables above apply to a value of a built-in kind, or of any kind's metadata."""
+    """Return whether the tables above apply: to values of built-in kinds, and of any kind's metadata."""
     return way[0] == _BUILT_IN or way[1] == "metadata"

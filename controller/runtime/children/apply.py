@@ -1,9 +1,9 @@
 """
 Server-side apply of the fields that a controller owns.
 
-Fields that the typed view does not set stay with other managers. If an earlier apply set a field and this one
-omits it, the server removes the field. An apply that changes nothing is still a request; applied_fields
-avoids such requests.
+An apply leaves the fields that the typed view does not set to other managers. If an earlier apply set a field
+that this one omits, the server removes the field. An apply that changes nothing is still a request, which
+applied_fields avoids.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ def apply(
     """
     Create the object, or set these fields in the server's object.
 
-    Args: force takes over fields from other managers; without it, such a field causes a Conflict.
-    precondition is either ABSENT, or the uid or resourceVersion that the server's object must have.
+    Args: with force, the fields of other managers are taken over; without it, changing such a field raises
+    Conflict. precondition is either ABSENT, or the uid or resourceVersion that the server's object must have.
     Returns: the stored object. If nothing changed, its resource version is unchanged.
     Raises: the same errors as ResourceClient.patch. If the precondition is not met, raises Conflict, or
     Invalid for an object with another uid.

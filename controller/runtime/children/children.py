@@ -2,8 +2,8 @@
 Apply the children of one reconcile if they differ, and delete the ones that are no longer wanted.
 
 An apply has four steps: build the wanted object with its owner; read the present object, from the cache or
-the server; check that the controller may write it; and send the request, unless applied_fields finds no
-difference.
+the server; check that the controller may write it; and send the request, unless applied_fields reports that
+it would change nothing.
 Decision: An apply for an owner has a precondition.
 """
 
@@ -37,7 +37,7 @@ class Caches(Protocol):
         """Return the cached objects of a kind. The first call per kind starts its cache and waits for it."""
 
     def listers_of(self, kind: type[K]) -> Sequence[Lister[Any]]:
-        """Return all of a kind's caches, including those for selections. If none exist, use lister_for."""
+        """Return all of a kind's caches, including those for selections, or else the one of lister_for."""
 
 
 class Tools(Protocol):
@@ -67,8 +67,8 @@ class Children:
         child_labels: Callable[[], Mapping[str, str]],
     ) -> None:
         """
-        Args: caches raises an error for a Context without caches. The replica that holds the owner finds its
-        children by child_labels.
+        Args: caches raises an error if the Context has no caches. child_labels returns the labels by which
+        the replica that reconciles the owner finds its children.
         """
         self._tools = tools
         self._caches = caches
@@ -79,7 +79,7 @@ class Children:
         """
         Implements Context.apply, except for the Event about a NameTakenError.
 
-        Args: caller is the author's frame.
+        Args: caller is the frame of the author's code that called apply.
         """
         if not isinstance(obj, Kind):
             raise TypeError(f"apply takes an object, such as ConfigMap.named(...), not {type(obj).__name__}")
@@ -132,7 +132,7 @@ class Children:
         return replace(child, metadata=metadata)
 
     def _tell_of_no_owner(self, obj: Kind, caller: FrameType) -> None:
-        """Log once per kind and controller that an apply names no owner, although owns() named the kind."""
+        """Log once per kind that an apply has no owner although its kind was given to owns()."""
         resource = obj.resource.group_resource
         if self._applied.lacks_owner(resource):
             self._tools.log.warning(
@@ -144,7 +144,10 @@ class Children:
             )
 
     def _present(self, wanted: K, name: ObjectName) -> K | None:
-        """Return the child from the cache, or from the server if a selection may hide it from the cache."""
+        """
+        Return the child from the cache, or from the server if a selection may exclude the child from the
+        cache.
+        """
         try:
             lister = self._lister_of(wanted)
             found = lister.get(name)
@@ -193,7 +196,8 @@ class Children:
         Apply wanted only to the object that was checked.
 
         The cache can lag, so the object may have been replaced, orphaned or marked for deletion by now. The
-        apply therefore names the version in the cache or, if the cache has none, the server's version.
+        apply therefore requires that the object still has the cached version or, if it was not cached, is
+        still absent. After a Conflict, the server's object is checked and its version is required.
         """
         try:
             return self._send(wanted, _that_of(present))
@@ -223,7 +227,7 @@ class Children:
 
 
 def _that_of(present: Kind | None) -> Mapping[str, str]:
-    """Return the precondition that the server's object is still the version that was read."""
+    """Return a precondition: the server's object still has the version of `present`, or is still absent."""
     if present is None:
         return ABSENT
     version = present.metadata.resource_version

@@ -48,7 +48,8 @@ class NameTakenError(ReconcileError):
     """
     The name of a child is taken by an object that its owner does not control. That object is left unchanged.
 
-    Deleting it triggers no reconcile, so the write is retried after at least 5 s, with growing delays.
+    The deletion of that object triggers no reconcile, so the write is retried after at least 5 s, with
+    growing delays.
     """
 
     retry_seconds = 5.0
@@ -89,7 +90,12 @@ def without_owner(obj: T, owner: Kind) -> T:
 
 
 def _with(obj: T, wanted: OwnerReference) -> T:
-    """Add wanted. Replace references with its UID, and non-controller references with its kind and name."""
+    """
+    Add `wanted` in place of the references that it supersedes.
+
+    A reference is superseded if it has the same UID, or if it is no controller reference and has the same
+    kind and name.
+    """
     references = obj.metadata.owner_references
     # The dict drops duplicates, because an object can have references to both the owner and its predecessor.
     updated = dict.fromkeys(wanted if _gives_way(each, wanted) else each for each in references)
@@ -110,7 +116,7 @@ def require_ours(present: Kind, owner: Kind | None) -> None:
     """
     Check that owner controls an object that will be written, and that the object is not being deleted.
 
-    Args: if owner is None, every object passes the first check.
+    Args: if owner is None, only the second check is made.
     Raises: NameTakenError if owner does not control the object; WaitError if the object is being deleted, or
     still belongs to an earlier owner of the same name.
     """
@@ -139,7 +145,12 @@ def _with_references(obj: T, references: tuple[OwnerReference, ...]) -> T:
 
 
 def _new_reference(obj: Kind, owner: Kind) -> OwnerReference:
-    """Return a controller reference. An invalid one would make the garbage collector delete obj."""
+    """
+    Return a reference that makes owner the controller of obj.
+
+    Raises: TypeError if owner is not an object; OwnerError if obj cannot have that owner. The garbage
+    collector would delete an object with an invalid reference.
+    """
     if not isinstance(owner, Kind):
         raise TypeError(f"an owner must be an object, such as the one that is reconciled, not {owner!r}")
     try:

@@ -1,1 +1,1 @@
-"""The webhook that converts objects between a kind's versions: its responses, certificates, and keeper."""
+"""Convert objects between a kind's versions: the webhook, its responses and certificates, and its keeper."""

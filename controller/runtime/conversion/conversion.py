@@ -1,5 +1,7 @@
 """
-Set up conversion: a webhook on every replica, and on the leader a keeper for each definition.
+Set up conversion: a webhook on every replica and, on the leader, a keeper for each definition.
+
+A keeper is a controller that keeps the conversion settings of one CustomResourceDefinition correct.
 
     manager --reconciles--> kinds with functions --> Webhook, and a controller `conversion-PLURAL` for each
 """
@@ -39,9 +41,10 @@ class ConversionOptions:
     """
     How a program converts objects.
 
-    Fields: address, where the webhook listens; webhook, where the API server finds it (a url that ends in
-    `:0` gets the actual port); folder, which contains tls.crt, tls.key and perhaps ca.crt. If folder is "",
-    the program creates the certificates, and stores them in the Secret `NAME` in the webhook's namespace.
+    Fields: address, where the webhook listens; webhook, where the API server finds it; folder, which contains
+    tls.crt, tls.key and perhaps ca.crt. If the webhook's url ends in `:0`, the actual port is filled in. If
+    folder is "", the program creates the certificates, and stores them in a Secret that has the webhook's
+    name and namespace.
     """
 
     address: BindAddress
@@ -59,8 +62,8 @@ def add_conversion(
     """
     Add conversion to a manager, for its reconciled kinds that have conversion functions.
 
-    Args: client reads the Secret, on the leader and on standbys; certificates are the registry's metrics for
-    certificates, or None if the registry has none.
+    Args: client reads the Secret, on the leader and on standbys; certificates are the certificate metrics
+    that the manager's registry already has, or None if it has none.
     Returns: the webhook, or None if the manager has no such kinds.
     Raises: ListenError if the port or the certificate cannot be used.
     """
@@ -158,7 +161,7 @@ def _hosts(webhook: WebhookService) -> tuple[str, ...]:
 
 
 def _authority(folder: Path) -> bytes | None:
-    """Return the authorities in a folder, or None if the file is missing. Raises: other OSErrors."""
+    """Return the content of the folder's ca.crt, or None if that file is missing. Raises: other OSErrors."""
     try:
         return (folder / _AUTHORITY).read_bytes()
     except FileNotFoundError:

@@ -1,8 +1,9 @@
 """
 Keep a definition's conversion settings correct: the webhook's address, and the trusted authorities.
 
-Each definition has its own controller, which runs on the leader. It writes the Secret before the definition,
-and replaces the certificate only when every definition trusts the authority that signed the new one.
+Each CustomResourceDefinition has its own controller, which runs on the leader. The controller writes the
+Secret before it corrects the definition. It replaces the webhook's certificate only when every definition
+trusts the authority that signed the new one.
 """
 
 from __future__ import annotations
@@ -84,25 +85,25 @@ class Definition(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """The webhook's address, its Secret, and the versions that it converts for each definition."""
+    """The webhook's address, its Secret, and the versions of each definition that the webhook converts."""
 
     webhook: WebhookService
     secret: ObjectName
     versions: Mapping[str, Collection[str]]
 
     def client_config(self, bundle: bytes) -> _ClientConfig:
-        """Return the client settings that a definition must have."""
+        """Return the webhook's clientConfig that a definition must have."""
         config: _ClientConfig = converted(self.webhook.client_config(), _ClientConfig)
         return replace(config, ca_bundle=b64encode(bundle).decode())
 
 
 class Keeper:
     """
-    Keeps a definition's settings correct with our own certificates. Implements Reconciler[Definition].
+    Keeps a definition's conversion settings correct, with certificates that this program creates.
 
-    A keeper also corrects a definition with one version, whose objects are never converted. The program can
-    therefore be deployed before a definition with two versions: when that definition is applied, it keeps the
-    webhook's address and authorities.
+    Implements Reconciler[Definition]. A keeper also corrects a definition with one version, although its
+    objects are never converted. The program can therefore be deployed before a definition with two versions
+    is applied. That definition then keeps the webhook's address and authorities.
     """
 
     def __init__(self, place: Place, trust: Trust, clock: Clock) -> None:
@@ -131,7 +132,10 @@ class Keeper:
         return Result(requeue_after=min(step.wait_seconds, _LOOK_SECONDS))
 
     def _definitions(self, client: Client, known: Definition) -> Iterator[Definition]:
-        """Return the definitions that name a webhook. The others trust no authority, so they are skipped."""
+        """
+        Return the definitions that use a webhook. The other definitions trust no authority, so they are
+        skipped.
+        """
         for name in self._place.versions:
             try:
                 found = known if name == known.metadata.name else client.resource(Definition).get(name)
@@ -142,7 +146,7 @@ class Keeper:
 
 
 class FileKeeper:
-    """Like Keeper, but for external certificates. If read returns None, the authorities stay unchanged."""
+    """Like Keeper, but for certificates from files. If read returns None, the authorities stay unchanged."""
 
     def __init__(self, place: Place, read: Callable[[], bytes | None]) -> None:
         self._place = place
@@ -156,11 +160,11 @@ class FileKeeper:
 
 def put_right(definition: Definition, context: Context, place: Place, bundle: bytes | None) -> None:
     """
-    Correct the definition's settings where they differ from the wanted ones.
+    Correct the definition's conversion settings where they differ from the desired ones.
 
     Args: if bundle is None, the authorities stay unchanged.
-    Raises: ClientError if a request fails; ReconcileError if another program that knows more versions
-    converts the kind.
+    Raises: ClientError if a request fails; ReconcileError if the definition has versions that this program
+    does not know, and another webhook converts the kind.
     """
     conversion, name = definition.spec.conversion, definition.metadata.name
     wanted = place.client_config(definition.bundle if bundle is None else bundle)

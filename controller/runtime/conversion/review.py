@@ -1,8 +1,8 @@
 """
 A ConversionReview: the API server's request to convert objects, and the response.
 
-The API allows only two responses: all of a review's objects are converted, or none. A failure names the
-objects.
+The API allows only two responses: all of a review's objects are converted, or none. The message of a failure
+contains the errors of the first few objects.
 Follows: apiextensions.k8s.io/v1 ConversionReview; apiextensions-apiserver pkg/apiserver/conversion
 (webhook_converter.go), which checks the response.
 """
@@ -58,7 +58,7 @@ def reviewed(
     Return the response to a review, as JSON.
 
     Args: is_news returns whether to log a failure with a given text.
-    Raises: ReviewError for a body that is not a review.
+    Raises: ReviewError if the body is not a ConversionReview.
     """
     try:
         request = _REVIEW.decode(body).request

@@ -32,7 +32,7 @@ NO_PAIR: Final = KeyPair(b"", b"")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lifetimes:
-    """How long certificates are valid. grace is how long API servers may take to notice a new authority."""
+    """How long certificates are valid. grace is how long API servers may take to trust a new authority."""
 
     authority: timedelta = timedelta(days=90)
     certificate: timedelta = timedelta(days=1)
@@ -71,9 +71,9 @@ class Trust:
         """
         Return the content that the Secret must have next.
 
-        Args: given is the Secret's content, which may be empty or damaged by a user; trusted has the bundles
-        of all definitions; now is in seconds since the Unix epoch.
-        Raises: ImportError without the cryptography package.
+        Args: given is the Secret's content, which may be empty or damaged by a user; trusted contains the
+        authorities that each definition trusts; now is in seconds since the Unix epoch.
+        Raises: ImportError if the cryptography package is missing.
         """
         key, ours = given.key, self._ours([given.authorities], now)
         if not ours or not _signs(given.key, ours[0]) or not self._is_fresh(ours[0], now):
@@ -98,7 +98,7 @@ class Trust:
         trusted: Sequence[bytes],
         now: float,
     ) -> tuple[KeyPair, float]:
-        """Return the pair to serve with, and for how many seconds to keep it."""
+        """Return the pair that the webhook must serve with, and for how many seconds."""
         authority = known[0]
         is_valid = any(self._is_pair_of(given, each) for each in known)
         lasts = _created(certificates_in(given.certificate)[0]) if is_valid else 0.0

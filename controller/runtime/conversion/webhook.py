@@ -1,8 +1,8 @@
 """
-The conversion webhook, which runs on every replica. It serves once it has a certificate.
+The conversion webhook, which runs on every replica. It starts to serve once it has a certificate.
 
-It does not wait for leadership. During shutdown, it continues until the reconciles have ended, because they
-may still write objects of any version.
+The webhook does not wait for leadership. During shutdown, it runs until the reconciles have ended, because
+they may still write objects that the API server must convert.
 """
 
 from __future__ import annotations
@@ -48,10 +48,11 @@ class NoPairError(OSError):
 
 class ServedPair:
     """
-    The webhook's certificate, read from the Secret. If the Secret is lost or invalid, the last one is kept.
+    The webhook's certificate, read from the Secret. If the Secret is deleted or invalid, the last valid one
+    is kept.
 
-    State: _pair, the last valid pair; _context, under _lock, which is created from _pair; _trouble,
-    the last error, which is logged once.
+    State: _pair, the last valid pair; _context, under _lock, which is created from _pair; _trouble, the last
+    error, which is logged once.
     Threads: the server's threads call context; only the webhook's thread calls refresh, and uses _pair and
     _trouble.
     """
@@ -65,7 +66,7 @@ class ServedPair:
         self._trouble = ""
 
     def refresh(self) -> bool:
-        """Read the Secret again. Returns: whether a pair is available. Blocks: during one request."""
+        """Read the Secret again. Returns: whether a pair is available. Blocks: for one request."""
         try:
             pair = self._read()
             if pair not in (NO_PAIR, self._pair):
@@ -82,7 +83,7 @@ class ServedPair:
         return self.check() is None
 
     def context(self) -> ssl.SSLContext:
-        """Return the context for a new connection. Raises: NoPairError without a certificate."""
+        """Return the context for a new connection. Raises: NoPairError if no certificate is available yet."""
         with self._lock:
             if self._context is None:
                 raise NoPairError("the webhook has no certificate yet")
@@ -121,8 +122,8 @@ class Webhook:
         """
         Bind the port.
 
-        Args: refresh is called every again_seconds, reads a new certificate, and returns whether one is
-        available; check is added to /readyz.
+        Args: refresh is called every again_seconds. It reads a new certificate, and returns whether one is
+        available. check is a readiness check, which is added to /readyz.
         Raises: the same errors as PageServer.
         """
         self.ready_check = check
@@ -158,7 +159,11 @@ class Webhook:
             self._server.stop()
 
     def _is_news(self, text: str) -> bool:
-        """Return whether to log a failure: it is new within the last minute, and few others were logged."""
+        """
+        Return whether to log a failure.
+
+        Returns: True if the failure was not logged within the last minute, and only few others were.
+        """
         with self._lock:
             is_news = text not in self._told and len(self._told) < _MOST_TOLD
             if is_news:

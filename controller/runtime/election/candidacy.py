@@ -1,14 +1,15 @@
 """
 One candidate's view of a lease, and the steps to acquire, renew and release it.
 
-Guarantees: the wall clocks of two machines are never compared. A candidate acquires another's lease only
-after it has seen the lease's record unchanged for the holder's full duration. The renew deadline counts from
-the start of the last successful renewal. `seconds_to_write` counts down to it, and therefore reaches 0 before
-other candidates can see the lease expire. If somebody deletes or empties a lease by hand, other candidates
-also wait for the holder's full duration, because the holder notices only at its next renewal.
-Follows: client-go tools/leaderelection/leaderelection.go @32ce75a7d (tryAcquireOrRenew, release), differs: a
-release also checks the holder that it has read, so that it never clears another candidate's lease; only a
-release frees a lease early.
+Guarantees: the wall clocks of two machines are never compared. A candidate acquires another candidate's lease
+only after it has seen the lease unchanged for the holder's full duration. The renew deadline counts from the
+start of the last successful renewal, and `seconds_to_write` counts down to that deadline. It therefore
+reaches 0 before other candidates can see the lease expire. If a user deletes or empties a lease, other
+candidates also wait for the holder's full duration, because the holder notices the change only at its next
+renewal.
+Follows: client-go tools/leaderelection/leaderelection.go @32ce75a7d (tryAcquireOrRenew, release), differs:
+before a release, the holder that was read is checked, too, so that another candidate's lease is never
+cleared; only a release frees a lease early.
 """
 
 from __future__ import annotations
@@ -44,9 +45,10 @@ class ElectionStatistics(NamedTuple):
     """
     The state of the lease as this candidate last observed it.
 
-    Fields: holder, "" if the lease has none or it is unknown; renewed_seconds_ago, the time since the
-    observed record last changed, or None if it never did; expires_in_seconds, after which others may acquire
-    the lease if it does not change (0 = now); last_error, "" if there was none.
+    Fields: holder, which is "" if the lease has no holder or the holder is unknown; renewed_seconds_ago, the
+    time since the observed record last changed, or None if no record was observed; expires_in_seconds, the
+    time until others may acquire the lease if it does not change (0 = now); last_error, which is "" if there
+    was none.
     """
 
     lease: str
@@ -68,13 +70,14 @@ class ElectionStatistics(NamedTuple):
 
 class Candidacy:
     """
-    Acquires, keeps and releases a lease, one step at a time.
+    Acquires, renews and releases a lease, one step at a time.
 
-    State, under _lock: _observed, the lease as last read or written; _observed_at, when that was;
-    _renewed_at, when our last successful write began; _leading, True between start_leading and stop_leading;
-    _last_error; _reserved_until, when the last other holder's duration ends, or -inf once that holder has
-    released the lease. Used only by the elector's thread: _fetched, the lease as last read (not as written by
-    us), or None before the first read; and _deadline, by which the current step must end.
+    State, under _lock: _observed, the lease as last read or written; _observed_at, the time at which
+    _observed was set; _renewed_at, the time at which our last successful write began; _leading, True between
+    start_leading and stop_leading; _last_error; _reserved_until, the time at which the last other holder's
+    duration ends, or -inf once that holder has released the lease. Used only on the elector's thread:
+    _fetched, the lease as last read (not as written by us), or None before the first read; and _deadline, the
+    time by which the current step must end.
     Threads: the elector's thread takes the steps and is the only writer; any thread may call the queries.
     """
 
@@ -100,12 +103,12 @@ class Candidacy:
 
     @property
     def is_leading(self) -> bool:
-        """Whether we are working, between start_leading and stop_leading."""
+        """Whether start_leading has been called, and stop_leading has not been called since."""
         with self._lock:
             return self._leading
 
     def get_leader(self) -> str:
-        """Return the holder when the lease was last observed; "" if it had none."""
+        """Return the holder when the lease was last observed, or "" if the lease had none."""
         with self._lock:
             return self._observed.holder_identity or ""
 
@@ -114,12 +117,15 @@ class Candidacy:
         return self.get_leader() not in ("", self._lease.identity)
 
     def renew_deadline(self) -> float:
-        """Return the time, on the clock, after which our last renewal is too old for us to lead."""
+        """Return the time, on the clock, until which we may lead without another renewal."""
         with self._lock:
             return self._renewed_at + self._config.renew_deadline_seconds
 
     def seconds_to_write(self) -> float:
-        """Return for how long we may still write; 0 if we do not lead, or after the renew deadline."""
+        """
+        Return for how many seconds we may still write, or 0 if we do not lead or the renew deadline has
+        passed.
+        """
         now = self._clock.now()
         with self._lock:
             mine = self._leading and self._observed.holder_identity == self._lease.identity
@@ -128,9 +134,9 @@ class Candidacy:
 
     def check(self, tolerance_seconds: float = 0.0) -> str | None:
         """
-        A health check. It fails if our lease expired longer ago than the tolerance but still names us.
+        Return why the election is unhealthy, or None if it is healthy.
 
-        Returns: None if healthy, otherwise the reason.
+        The election is unhealthy if the lease still names us although it expired more than the tolerance ago.
         """
         now = self._clock.now()
         with self._lock:
@@ -155,7 +161,7 @@ class Candidacy:
             )
 
     def tell(self, level: str, text: str, **facts: Any) -> None:
-        """Log a line. If this process holds many leases, log it at -v 4."""
+        """Log a line. If this process holds many leases, the line is logged only at -v 4."""
         if self._config.of_many:
             level, facts = "debug", {**facts, "v": 4}
         getattr(log, level)(text, **facts)
@@ -163,13 +169,13 @@ class Candidacy:
     # The following steps all run on the elector's thread.
 
     def start_leading(self) -> None:
-        """Record that we hold the lease, and that the work starts."""
+        """Record that we hold the lease, and that the guarded work starts."""
         with self._lock:
             self._leading = True
         self._metrics.leader_on(self._lease.name)
 
     def stop_leading(self) -> None:
-        """Close the write fence, no matter who holds the lease."""
+        """Record that we no longer lead, whoever holds the lease. The write fence then refuses all writes."""
         with self._lock:
             self._leading = False
         self._metrics.leader_off(self._lease.name)
@@ -288,14 +294,14 @@ class Candidacy:
         return min(max(self._config.renew_deadline_seconds / 2, _MIN_REQUEST_SECONDS), left)
 
     def _is_lease_valid(self) -> bool:
-        """Return whether the holder's duration, counted from the last observed change, has not passed yet."""
+        """Return True if less than the holder's duration has passed since the last observed change."""
         return self._expires_at() > self._clock.now()
 
     def _expires_at(self) -> float:
         return self._observed_at + (self._observed.lease_duration_seconds or 0)
 
     def _free_at(self) -> float:
-        """Return when other candidates may acquire the lease if it does not change."""
+        """Return the time at which other candidates may acquire the lease if it does not change."""
         return max(self._expires_at(), self._reserved_until)
 
     def _is_reserved(self) -> bool:
@@ -303,7 +309,7 @@ class Candidacy:
         return self._reserved_until > self._clock.now()
 
     def _observe(self, fetched: LeaseSpec) -> None:
-        """Restart the lease's duration if the lease has changed since it was last read."""
+        """Record the lease as read. If it has changed since it was last read, its duration starts again."""
         if fetched != self._fetched:
             self._fetched = fetched
             self._set_observed(fetched)
@@ -345,5 +351,5 @@ def _releases(record: LeaseSpec, before: LeaseSpec) -> bool:
 
 
 def _continued(desired: LeaseSpec, before: LeaseSpec) -> LeaseSpec:
-    """Return desired with the acquire time and transitions of the term that it renews."""
+    """Return `desired` with the acquire time and the transitions of `before`, the record that it renews."""
     return replace(desired, acquire_time=before.acquire_time, lease_transitions=before.lease_transitions or 0)

@@ -20,7 +20,7 @@ from handloop.controller.runtime.election.lease_lock import LeaseLock
 
 @dataclass(frozen=True, slots=True)
 class LeaderElectionConfig:
-    """A lock, and the durations with which it is renewed."""
+    """The lock to compete for, and the durations with which it is renewed."""
 
     lock: LeaseLock
     """Where the holder is written."""
@@ -48,7 +48,7 @@ class LeaderElectionConfig:
 
     @property
     def written_seconds(self) -> int:
-        """The duration that is written to the Lease, for which other candidates wait."""
+        """The duration in the Lease, in whole seconds. Other candidates wait for this long."""
         return int(self.lease_duration_seconds)
 
     def validate(self) -> None:

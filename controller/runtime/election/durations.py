@@ -1,9 +1,9 @@
 """
 The rules for the durations of leader election, and the default values.
 
-Follows: client-go tools/leaderelection/leaderelection.go (NewLeaderElector), differs: the whole seconds that
-a Lease stores must be longer than the renew deadline. client-go also drops fractions of a second, but does
-not check the whole seconds.
+Follows: client-go tools/leaderelection/leaderelection.go (NewLeaderElector), differs: the lease duration,
+rounded down to the whole seconds that a Lease stores, must be longer than the renew deadline. client-go also
+rounds the duration down, but checks it before rounding.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ LOOKS_PER_RETRY: Final = 4
 
 def validate_durations(lease_duration: float, renew_deadline: float, retry_period: float) -> None:
     """
-    Check client-go's rules, in its order. Then check that the whole seconds exceed the renew deadline.
+    Check client-go's rules, in its order. Then check that the lease duration in whole seconds exceeds the
+    renew deadline.
 
     Args: all durations are in seconds.
     Raises: ValueError with client-go's message.

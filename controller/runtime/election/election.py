@@ -1,4 +1,4 @@
-"""Leader election for a manager, with connections of its own."""
+"""Leader election for a manager, over connections that only the election uses."""
 
 from __future__ import annotations
 
@@ -96,10 +96,10 @@ class Election:
     """
     Sets up leader election in a manager.
 
-    It has its own connections, so that a busy controller cannot delay a renewal. With end_process, a process
-    that has lost its lease has one second to shut down cleanly. After that, end_process is called.
+    An election has its own connections, so that a busy controller cannot delay a renewal. If end_process is
+    given, a process that has lost its lease has one second to shut down cleanly before end_process is called.
 
-    State: _over, set by close.
+    State: _over, which close sets.
     Threads: after the lease is lost, `lost-lease` waits for the shutdown and calls end_process.
     """
 
@@ -120,9 +120,9 @@ class Election:
         """
         Prepare the election. No request is sent.
 
-        Args: component is the name on Events; on_waiting and on_lost work as in LeaderCallbacks; end_process
-        ends this process immediately, with an exit code; if transport is None, connections are created from
-        config.
+        Args: component is the source that Events about the lease name; on_waiting and on_lost work as in
+        LeaderCallbacks; end_process ends this process immediately, with an exit code; if transport is None,
+        connections are created from config.
         """
         self._terms = terms
         self._component = component
@@ -140,12 +140,12 @@ class Election:
         )
 
     def close(self) -> None:
-        """Record that the work has ended cleanly, and close the connections."""
+        """Record that the work has ended, so that end_process is not called, and close the connections."""
         self._over.set()
         self._connections.close()
 
     def elect(self, manager: Electing) -> None:
-        """Let the manager work only while it leads. Raises: ValueError for conflicting durations."""
+        """Make the manager work only while it leads. Raises: ValueError if the durations conflict."""
         terms = self._terms
         lock = LeaseLock(
             self._connections.leases(manager.client.reachability),
@@ -158,9 +158,10 @@ class Election:
 
     def _lost(self, lost: LeadershipLost) -> None:
         """
-        Report the loss. With end_process, another thread ends the process in time, even if a request or the
-        log blocks.
+        Report that the lease is lost.
 
+        If end_process was given, another thread calls it after one second, unless close was called by then. A
+        request or a log line that blocks cannot prevent this.
         Threads: called on the elector's thread.
         """
         if self._end_process is not None:

@@ -21,10 +21,10 @@ class ElectionReports(Protocol):
         """Record that this process leads."""
 
     def slowpath(self, name: str) -> None:
-        """Count a renewal that had to read the lease first."""
+        """Count a renewal that had to read the lease before writing it."""
 
     def handed_over(self, name: str, seconds: float) -> None:
-        """Record a takeover, and the seconds since another holder last changed the lease."""
+        """Record a takeover. Args: seconds is the time since the lease's last observed change before it."""
 
 
 class LeaderElectionMetrics:
@@ -51,9 +51,9 @@ class LeaderElectionMetrics:
         self._status.labels(name).set(1)
 
     def slowpath(self, name: str) -> None:
-        """Count a renewal that had to read the lease first."""
+        """Count a renewal that had to read the lease before writing it."""
         self._slowpath.labels(name).inc()
 
     def handed_over(self, name: str, seconds: float) -> None:
-        """Record a takeover, and the seconds since another holder last changed the lease."""
+        """Record a takeover. Args: seconds is the time since the lease's last observed change before it."""
         self._hand_over.labels(name).observe(seconds)

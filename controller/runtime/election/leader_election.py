@@ -4,14 +4,15 @@ Leader election: several processes compete for a lease, and only its holder work
     candidate --acquire--> leader --renew every retry period--> ... --stop--> drain --> release --> end
                                 |--not renewed for the renew deadline, or held by another--> lost --> end
 
-A request that is in progress when the lease is lost may still arrive, so every write carries a resource
-version. candidacy.py states the other guarantees.
+A request that is in progress when the lease is lost may still reach the server. Every write therefore carries
+a resource version. candidacy.py states the other guarantees.
 Follows: client-go tools/leaderelection/leaderelection.go @32ce75a7d, differs:
-  * the renew deadline counts from the last renewal; upstream counts from the next try, a retry period later.
+  * the renew deadline counts from the last renewal; upstream counts it from the next attempt, which is one
+    retry period later.
   * a lease is lost as soon as another candidate holds it, not at the end of the deadline.
-  * a standby watches the lease, and tries to acquire it as soon as it is free. It takes over within
-    the lease's duration and one retry period, and immediately after a release. A lease that cannot be
-    watched, or belongs to a process that holds many, is read several times per retry period.
+  * a standby watches the lease, and tries to acquire it as soon as it is free. It takes over within the
+    lease's duration and one retry period, and immediately after a release. If the lease cannot be watched, or
+    the process holds many leases, the standby reads the lease several times per retry period.
   * a stop first ends the guarded work, while renewals continue, and then releases the lease. A lost lease is
     not released, because work may still be in progress.
   * an error in a callback other than on_new_leader ends the election; new leaders are reported in order, on
@@ -43,7 +44,11 @@ _SILENT_PERIODS: Final = 3
 
 
 class LeadershipLost(Exception):  # noqa: N818 - an event, not a mistake
-    """Leadership ended without a stop. Fields: seconds since the last renewal; why, the reason as text."""
+    """
+    Leadership ended although no stop was requested.
+
+    Fields: seconds, the time since the last renewal; why, the reason as text.
+    """
 
     def __init__(self, lease: str, seconds: float, why: str) -> None:
         super().__init__(f"lost leadership of lease {lease}: not renewed for {seconds:.0f} s ({why})")
@@ -53,7 +58,11 @@ class LeadershipLost(Exception):  # noqa: N818 - an event, not a mistake
 
 
 class StopTimeoutError(Exception):
-    """The work did not end in time after a stop. Its lease is not released, because it may still write."""
+    """
+    The guarded work did not end before the shutdown timeout.
+
+    The lease is not released, because the work may still write.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,9 +73,9 @@ class LeaderCallbacks:
     on_started_leading does the guarded work on its own thread, and must return soon after its event is set.
     on_stopped_leading is called at the end of every run, even if the run never led.
 
-    The other three run on the elector's thread and must not block: on_waiting, called after every failed
-    attempt and on every change from a watch; on_new_leader, called with each new holder ("" = none); and
-    on_lost, called as soon as the lease is lost, before any work is stopped.
+    The other three run on the elector's thread and must not block. on_waiting is called after every failed
+    attempt and after every change that a watch reports. on_new_leader is called with each new holder ("" =
+    none). on_lost is called as soon as the lease is lost, before any work is stopped.
     """
 
     on_started_leading: Callable[[threading.Event], None]
@@ -78,10 +87,10 @@ class LeaderCallbacks:
 
 class GuardedWork:
     """
-    The work that only a leader does: a function on its own thread, until stop is set.
+    The work that only a leader does: a function that runs on its own thread until stop is set.
 
-    State: stop, set to end the work; ended, set once it has ended; _error, the error that the work raised,
-    written before ended is set.
+    State: stop, the event that ends the work; ended, which is set once the work has ended; _error, the error
+    that the work raised, which is written before ended is set.
     """
 
     def __init__(self, work: Callable[[threading.Event], None]) -> None:
@@ -111,9 +120,9 @@ class LeaderElector:
 
     Fields: config. State: candidacy, which has its own lock. Used only on the elector's thread: _reported,
     the last holder that was passed to on_new_leader; _watch_at, the time before which the lease is not
-    watched; _is_refused, whether the last watch lacked permission.
-    Threads: one thread calls `run` and renews; `leading`, or another thread, does the guarded work; any
-    thread may call the queries.
+    watched; _is_refused, True if the last watch failed because of a missing permission.
+    Threads: one thread calls `run`, which also renews the lease; `leading`, or the thread named by
+    work_thread, does the guarded work; any thread may call the queries.
     """
 
     def __init__(
@@ -148,9 +157,9 @@ class LeaderElector:
         """
         Wait until this process leads, do the guarded work, and renew the lease until the work has ended.
 
-        Blocks: until stop is set and the guarded work has ended, or until the lease is lost. A process that
-        holds many leases then also waits for the work of the lost one.
-        Raises: LeadershipLost after a loss; the error of the guarded work if it fails.
+        Blocks: until stop is set and the guarded work has ended, or until the lease is lost. If this process
+        holds many leases, run also waits until the work of a lost lease has ended.
+        Raises: LeadershipLost if the lease is lost; any error that the guarded work raises.
         """
         try:
             if self._acquire(stop):
@@ -180,11 +189,13 @@ class LeaderElector:
 
     def _wait_for_turn(self, stop: threading.Event) -> None:
         """
-        Wait until stop is set, or until the next attempt is due: when the lease seems free, or is not
-        watched.
+        Wait until stop is set, or until the next attempt is due.
 
-        If a watch has delivered a renewal, but no more events follow, it may have lost its connection. The
-        next attempt then reads the lease, and a new watch is opened.
+        While the lease is watched, an attempt is due when the lease seems free. Without a watch, attempts are
+        due several times per retry period.
+
+        A watch that has delivered a renewal, but no events since, may have lost its connection. The next
+        attempt then reads the lease, and a new watch is opened.
         """
         retry, silent_at = self.config.retry_period_seconds, inf
         watch = self._watch()
@@ -208,7 +219,12 @@ class LeaderElector:
                 self._unwatchable(watch.error)
 
     def _watch(self) -> LeaseWatch | None:
-        """Return a watch from the version last read, or None if a watch is impossible or useless."""
+        """
+        Return a watch that starts at the version last read.
+
+        Returns: None if the lease cannot be watched now, or seems free, so that the next attempt is already
+        due.
+        """
         if self._clock.now() < self._watch_at or not self.config.lock.version or self.candidacy.seems_free():
             return None
         try:
@@ -218,7 +234,10 @@ class LeaderElector:
             return None
 
     def _unwatchable(self, error: Exception | None) -> None:
-        """After an error, do not watch for one lease duration. Log a missing permission once, at info."""
+        """
+        After an error of the watch, do not watch for one lease duration. Log a missing permission once, at
+        info.
+        """
         if error is None:
             return
         self._watch_at = self._clock.now() + self.config.lease_duration_seconds
@@ -239,7 +258,10 @@ class LeaderElector:
             self.config.lock.record_event("stopped leading")
 
     def _work(self, work: GuardedWork, stop: threading.Event) -> None:
-        """Lead until the work has ended. Raises: LeadershipLost after a loss; the error of the work."""
+        """
+        Lead until the work has ended. Raises: LeadershipLost if the lease is lost; any error that the work
+        raises.
+        """
         self.candidacy.start_leading()
         self._seams.spawn(self._work_thread, work.run)
         try:
@@ -257,7 +279,11 @@ class LeaderElector:
                 work.ended.wait()
 
     def _renew(self, until: threading.Event, work: GuardedWork) -> None:
-        """Keep the lease until `until` is set. Raises: LeadershipLost after a loss; the error of the work."""
+        """
+        Renew the lease until `until` is set.
+
+        Raises: LeadershipLost if the lease is lost; any error that the work raises.
+        """
         while not until.is_set():
             if not self._renew_in_time(until):
                 if until.is_set():
@@ -268,7 +294,7 @@ class LeaderElector:
 
     def _renew_in_time(self, until: threading.Event) -> bool:
         """
-        Try once per retry period until an attempt succeeds.
+        Try to renew the lease, once per retry period, until an attempt succeeds.
 
         Returns: False if the renew deadline passes, another candidate holds the lease, or until is set.
         """

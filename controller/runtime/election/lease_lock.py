@@ -77,7 +77,7 @@ class LeaseLock:
 
     @property
     def renewed_by(self) -> str:
-        """The value of RENEWED_BY on the Lease as last read or written; "" if the Lease lacks it."""
+        """The annotation RENEWED_BY of the Lease as last read or written; "" if the Lease lacks it."""
         return "" if self.lease is None else self.lease.metadata.annotations.get(RENEWED_BY, "")
 
     def watch(self, resource_version: str, timeout_seconds: int) -> WatchStream[Lease]:
@@ -107,7 +107,8 @@ class LeaseLock:
         """
         Create the lease.
 
-        Raises: AlreadyExists if another candidate was faster; other ClientErrors.
+        Raises: AlreadyExists if another candidate has created it first; other ClientErrors if the request
+        fails.
         """
         metadata = ObjectMeta(name=self.name, namespace=self._namespace, labels=self._labels)
         lease = Lease(metadata=metadata, spec=spec)
@@ -115,7 +116,7 @@ class LeaseLock:
 
     def update(self, spec: LeaseSpec, timeout_seconds: float, *, renewed_by: str = "") -> None:
         """
-        Replace the spec that was last read or written, and the annotation RENEWED_BY.
+        Update the Lease that was last read or written: replace its spec, and set the annotation RENEWED_BY.
 
         Raises: LeaseNotInitializedError before the first read or create; Conflict if the Lease has changed;
         other ClientErrors if the request fails.

@@ -4,8 +4,8 @@ Watch one Lease, so that a waiting candidate sends no requests while another pro
     elector: a failed try --> LeaseWatch --> sleep until the lease, as last seen, is free --> try
     lease-watch:  open --> read, keep the newest --> open again when the stream has ended without an error
 
-A watch only decides when to try, and every attempt reads the lease first. A late or outdated event can
-therefore make a candidate wait longer, but never act too early.
+A watch only determines when a candidate tries to acquire the lease, and every attempt reads the lease first.
+A late or outdated event can therefore make a candidate wait longer, but never makes it act too early.
 Decision: A standby watches the lease.
 """
 
@@ -28,13 +28,14 @@ _WATCH_SECONDS: Final = 300.0
 
 class LeaseWatch:
     """
-    The events of a Lease since it was last read.
+    The watch events of a Lease since it was last read.
 
-    Fields: came, set when an event can be taken, and when the watch ends; is_open, whether more events can
-    arrive; error, why the watch ended by itself, or None.
-    State, under _lock: _newest, the Lease as last sent, or None once taken; _stream, the open stream;
-    _is_closed.
-    Threads: `lease-watch` reads, and is the only writer; the elector's thread creates, takes and closes.
+    Fields: came, an event that is set when a Lease can be taken, and when the watch ends; is_open, whether
+    more watch events can arrive; error, why the watch ended by itself, or None.
+    State, under _lock: _newest, the Lease in the latest watch event, or None once taken; _stream, the open
+    stream; _is_closed.
+    Threads: `lease-watch` reads the stream, and is the only writer; the elector's thread creates the watch,
+    takes Leases from it, and closes it.
     """
 
     def __init__(self, lease: LeaseLock, seams: Seams) -> None:
@@ -52,7 +53,7 @@ class LeaseWatch:
         seams.spawn("lease-watch", self._run)
 
     def take(self) -> Lease | None:
-        """Return the Lease as last sent, or None if it was already taken."""
+        """Return the Lease in the latest watch event, or None if it was already taken."""
         self.came.clear()
         with self._lock:
             newest, self._newest = self._newest, None

@@ -1,9 +1,9 @@
 """
 A fence in front of the transport, which stops the writes of a process that does not lead, or no longer does.
 
-A lost lease stops the workers, but a worker that was suspended, or is in the middle of a sync, would continue
-with its next write. Every write is therefore checked here before it is sent. If a write has to wait behind
-the fence, it is sent only while the lease cannot have been lost.
+The loss of a lease stops the workers, but a worker that was suspended, or is in the middle of a sync, would
+still send its next write. Every write is therefore checked here first. If a write then has to wait in the
+transport, it is sent only while the lease is certain to be ours.
 Decision: A lease is kept by a clock, not by co-operation.
 """
 
@@ -25,10 +25,10 @@ _HARMLESS: Final = re.compile(f"{_EVENTS}|{_REVIEWS}")
 
 class WriteFence(ForwardingTransport):
     """
-    A transport that lets writes pass while seconds_to_write is positive. Otherwise it raises Cancelled.
+    A transport that sends writes while seconds_to_write is positive. Otherwise it raises Cancelled.
 
-    Events, access reviews and streams (which are reads) always pass. The limit applies only to sending: the
-    transport waits for a slow response to a write that was sent in time.
+    Events, access reviews and streams (which only read) always pass. The time limit applies only to sending:
+    if a write was sent in time, the transport waits for its response, even a slow one.
     """
 
     def __init__(
@@ -39,8 +39,9 @@ class WriteFence(ForwardingTransport):
         refusal: str = "not the leader: nothing was sent",
     ) -> None:
         """
-        Args: seconds_to_write is called with the path of every write. If it returns 0, the write is not sent;
-        if it returns infinity, the write has no time limit. refusal is the text of the error.
+        Args: seconds_to_write is called with the path of every write, and returns for how long the write may
+        be sent. If it returns 0, the write is not sent; if it returns infinity, the write has no time limit.
+        refusal is the text of the error.
         """
         super().__init__(transport)
         self._seconds_to_write = seconds_to_write

@@ -4,8 +4,9 @@ Pass Events of core/v1 from recorders to sinks and logs.
     recorder --event()--> broadcaster --> watcher "log"    --> one log line
                                      |--> watcher "sink-1" --> correlate --> create or patch
 
-Guarantees: each watcher receives all Events since its start, in the order in which they were recorded, on a
-separate thread. If a watcher is 1000 Events behind, it loses new Events; other watchers do not.
+Guarantees: each watcher receives all Events that are recorded after it was started, in the order in which
+they were recorded, on a separate thread. A watcher that is 1000 Events behind loses new Events, but the other
+watchers receive them.
 Follows: client-go tools/record/event.go, differs: shutdown() tries each queued Event once; upstream may lose
 it.
 """

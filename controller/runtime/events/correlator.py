@@ -47,13 +47,13 @@ def _source_and_object(event: Event) -> EventKey:
 
 
 def event_key(event: Event) -> EventKey:
-    """Return the key of an Event. Events with the same key differ only in their time."""
+    """Return an Event's key. Events that differ only in their time have the same key."""
     own = (event.involved_object.field_path, event.type, event.reason, event.message)
     return (*_source_and_object(event), *own)
 
 
 def aggregate_key(event: Event) -> tuple[EventKey, str]:
-    """Return an Event's group, which ignores its message, and the message within the group."""
+    """Return the key of an Event's group, which does not depend on the message, and the Event's message."""
     own = (event.type, event.reason, event.reporting_component, event.reporting_instance)
     return (*_source_and_object(event), *own), event.message
 
@@ -78,8 +78,9 @@ DEFAULT_OPTIONS: Final = CorrelatorOptions()
 
 class _Group(NamedTuple):
     """
-    The distinct messages of a group, oldest first, at most max_events - 1 between calls. last_at is
-    monotonic.
+    The distinct messages of a group, oldest first.
+
+    Between calls, a group has at most max_events - 1 messages. last_at is a value returned by Clock.now().
     """
 
     messages: dict[str, None]
@@ -98,7 +99,7 @@ class EventAggregator:
         """
         Return the Event to write, and the key under which it is counted.
 
-        A group starts over after more than max_interval_seconds without an Event.
+        If a group receives no Event for more than max_interval_seconds, its earlier messages no longer count.
         """
         group_key, message = aggregate_key(event)
         messages = self._messages(group_key)
@@ -140,7 +141,11 @@ class EventLogger:
         self._seen: LRUCache[EventKey, Event] = LRUCache(options.cache_size)
 
     def observe(self, event: Event, key: EventKey) -> tuple[Event, dict[str, Any] | None]:
-        """Count an Event. Returns: the Event to write, and the patch for a stored one, None for a new one."""
+        """
+        Count an Event.
+
+        Returns: the Event to write, and the patch for an Event that is already stored, or None for a new one.
+        """
         seen: Event | None = self._seen.get(key)
         patch: dict[str, Any] | None = None
         if seen is not None:
@@ -179,7 +184,11 @@ class EventSourceObjectSpamFilter:
 
 
 class Correlation(NamedTuple):
-    """What to do with an Event: nothing if skip is set; otherwise patch it, or create it if patch is None."""
+    """
+    What to do with an Event.
+
+    If skip is set, the Event is not written. Otherwise it is patched, or created if patch is None.
+    """
 
     event: Event
     patch: dict[str, Any] | None

@@ -4,9 +4,10 @@ Pass a recorder's Events to any number of watchers. A sink's watcher writes them
     EventFanout --offer--> EventWatcher, a thread each --> EventDelivery: create or patch, with retries
 
 RBAC: create and patch on events.
-Follows: apimachinery pkg/watch/mux.go, differs: publishers feed the watchers directly, not through another
-queue and goroutine, so a full watcher is logged. client-go tools/record/event.go (recordToSink), differs: if
-a patch finds no Event, and the create that follows fails because the Event exists, the attempt is repeated.
+Follows: apimachinery pkg/watch/mux.go, differs: publishers add to the watchers' queues directly, without
+another queue and goroutine in between, so a full queue is logged. client-go tools/record/event.go
+(recordToSink), differs: if the Event to patch does not exist, and the create that follows fails because it
+exists now, the attempt is repeated.
 """
 
 from __future__ import annotations
@@ -37,9 +38,9 @@ class EventWatcher(Generic[E]):
     """
     Passes every Event to one function, in the order in which they were offered, on a separate thread.
 
-    State, under _changed: _queue (at most `length` Events); _closed (never reset), after which no Event is
-    added, and the thread ends once the queue is empty.
-    Threads: any thread may offer; only `events-<name>` calls handle.
+    State, under _changed: _queue (at most `length` Events); _closed (never reset). Once _closed is set, no
+    Event is added, and the thread ends when the queue is empty.
+    Threads: any thread may offer; only the thread `events-<name>` calls handle.
     """
 
     def __init__(
@@ -79,7 +80,11 @@ class EventWatcher(Generic[E]):
             self._changed.notify()
 
     def discard(self) -> int:
-        """Drop the queued Events, so that the thread ends. Returns: how many, plus 1 for one in progress."""
+        """
+        Drop the queued Events, so that the thread ends.
+
+        Returns: the number of dropped Events, plus 1 if the thread is still handling an Event.
+        """
         with self._changed:
             dropped = len(self._queue)
             self._queue.clear()
@@ -104,7 +109,11 @@ class EventWatcher(Generic[E]):
                 self._handle(event)
 
     def _next(self) -> E | None:
-        """Return the oldest Event; None once closed and empty. Blocks: while the queue is open and empty."""
+        """
+        Return the oldest Event, or None once the queue is closed and empty.
+
+        Blocks: while the queue is open and empty.
+        """
         with self._changed:
             while not self._queue and not self._closed:
                 self._clock.wait(self._changed, None)
@@ -115,10 +124,11 @@ class EventFanout(Generic[E]):
     """
     Passes every Event to each watcher whose queue is not full.
 
-    State, under _lock: _watchers; _closed (never reset). shutdown sets stopping, which ends the pauses before
+    State, under _lock: _watchers; _closed (never reset). stopping, set by shutdown, ends the pauses before
     retries.
     Threads: any thread may publish; each watcher has its own thread `events-<name>`.
-    Locks: _lock is held while each watcher's lock is acquired, so that all receive Events in the same order.
+    Locks: publish holds _lock while it acquires each watcher's lock, so that all watchers receive Events in
+    the same order.
     """
 
     def __init__(
@@ -164,9 +174,10 @@ class EventFanout(Generic[E]):
 
     def shutdown(self, timeout_seconds: float = 5.0) -> int:
         """
-        Refuse further Events, try each queued Event once, and end the threads. Idempotent.
+        Refuse further Events, try to write each queued Event once, and end the threads. Idempotent.
 
-        Returns: how many Events the slowest watcher had not handled in time, including the one in progress.
+        Returns: the number of Events that the slowest watcher had not handled before the timeout, including
+        the one in progress.
         Blocks: for up to timeout_seconds.
         """
         self.stopping.set()
@@ -207,8 +218,8 @@ class EventDelivery:
     """
     Writes Events to a sink, one at a time.
 
-    An Event that the server refuses is abandoned immediately. If an Event cannot be delivered, it is tried 12
-    times, 10 s apart, and later Events wait. Once stop is set, each Event is tried only once.
+    An Event that the server refuses is abandoned immediately. If a write fails for another reason, up to 12
+    attempts are made, 10 s apart, while later Events wait. Once stop is set, each Event is tried only once.
     State: _statistics, under _lock. Threads: any thread may call the methods.
     """
 
@@ -256,7 +267,7 @@ class EventDelivery:
         self._count(abandoned=1)
 
     def _try_once(self, event: Event, patch: dict[str, Any] | None) -> bool:
-        """Try to write an Event. Returns: whether no further attempt is needed: it was written or refused."""
+        """Try to write an Event. Returns: True if it was written or refused, so that no retry is needed."""
         try:
             written = self._send(event, patch)
         except APIError as error:
@@ -281,7 +292,10 @@ class EventDelivery:
         return True
 
     def _delay(self, tries: int) -> float:
-        """Return the delay. The first one is random, so that many clients do not retry at once."""
+        """
+        Return the delay before the next attempt. The first one is random, so that clients do not retry at
+        once.
+        """
         return SLEEP_SECONDS * self._random() if tries == 1 else SLEEP_SECONDS
 
     def _send(self, event: Event, patch: dict[str, Any] | None) -> Event:

@@ -60,7 +60,8 @@ class PublishingRecorder:
     """
     An EventRecorder that creates Events of core/v1 and publishes them.
 
-    State, under _lock: _last_nanoseconds, which increases with every Event, so that names are unique.
+    State, under _lock: _last_nanoseconds, the number in the last Event's name, which always increases so that
+    names are unique.
     Threads: any thread may record.
     """
 

@@ -19,7 +19,7 @@ class Recorders:
     """
     Creates recorders at any time. Their Events are written between start and shutdown.
 
-    State: _ended, which shutdown sets at its end, so that waiting requests end. Threads: any.
+    State: _ended, which shutdown sets at its end to cancel waiting requests. Threads: any.
     """
 
     def __init__(self, client: Client, *, seams: Seams = REAL_SEAMS) -> None:
@@ -40,7 +40,7 @@ class Recorders:
         """
         Try to write each queued Event once, and stop the threads.
 
-        Returns: the number of Events that were not written in time.
+        Returns: the number of Events that were not written before the time limit.
         Blocks: until the Events are written, for at most min(seconds, FLUSH_SECONDS).
         """
         left = self._broadcaster.shutdown(min(seconds, FLUSH_SECONDS))

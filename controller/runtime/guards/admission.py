@@ -1,4 +1,4 @@
-"""Decide whether a worker may reconcile a name. A process that does not share its work admits every name."""
+"""Decide whether a worker may reconcile a name. Unless replicas divide the work, every name is admitted."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ class ShareWorker(Protocol):
         """Queue a name that was not admitted, so that a worker checks it again."""
 
     def share_grew(self, names: Chosen) -> None:
-        """Queue each newly added name that is cached, because no watch event will arrive for it."""
+        """Queue each cached name that is new in the share, because no watch event will arrive for it."""
 
     def share_shrank(self) -> None:
-        """Clean up after names have left this process's share and its caches."""
+        """Clean up after names have been removed from this process's share and from its caches."""
 
 
 def admit_all(_name: ObjectName) -> AbstractContextManager[None]:
-    """Admit every name, in a process that does not share its work."""
+    """Admit every name. Processes that do not divide the work with others use this function."""
     return _ADMITTED

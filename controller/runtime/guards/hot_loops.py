@@ -1,20 +1,23 @@
 """
 Slow down the reconciles of a name that keep writing, and log once which fields keep changing.
 
-If two controllers want different values in one field, they undo each other's writes at full speed, and every
-write succeeds. A reconcile that writes a time or a random value also loops, because its own write wakes it.
+If a controller and a rival, such as another controller, want different values in one field, they undo each
+other's writes at full speed, and every write succeeds. A reconcile that writes a time or a random value also
+loops, because its own write triggers it again.
 
     50 reconciles of a name write within 10 s --> the next one waits 1 s, then 2 s, 4 s, ... up to 30 s
     after the first wait --> GET the object once, and log the fields that a rival has changed
     if no rival has changed any --> log the fields that differ between two of our own writes
 
-A rival can be slower, for example by reacting only every two seconds. If a write changes something but
-repeats our last write to that object, then that last write was undone. A name also becomes hot if thirty of
-its reconciles within ten minutes repeat an undone write.
+A rival can be slower, for example by reacting only every two seconds. Its changes are recognized by our
+repeated writes: if a write changes something although it repeats our last write to that object, then that
+last write was undone. A name also becomes hot if thirty of its reconciles within ten minutes repeat an undone
+write.
 
-A status write that follows another object's change counts as a tenth of a write and does not lengthen the
-wait. A rollout causes many of them, and so do two controllers that react to each other's statuses. A name's
-count is reset once the name's wait has passed and another minute has passed without a write.
+A reconcile that writes only statuses, after another object has changed, counts as a tenth of a reconcile and
+does not lengthen the wait. A rollout causes many of them, and so do two controllers that react to each
+other's statuses. A name's count is reset once its wait has passed, and another minute has passed without a
+write.
 """
 
 from __future__ import annotations
@@ -59,8 +62,8 @@ class Write(NamedTuple):
     """
     A write that the server has accepted.
 
-    Fields: call, the request; answer, the response body; target, the written object; subresource; done, a
-    verb such as "updated"; idle, whether the write changed nothing, in which case it is not counted.
+    Fields: call, the request; answer, the response body; target, the written object's name; subresource;
+    done, a verb such as "updated"; idle, True if the write changed nothing. An idle write is not counted.
     """
 
     call: Call
@@ -78,9 +81,9 @@ class _Pace(NamedTuple):
     """
     How often a name's reconciles write.
 
-    Fields: since, when the count began, or when a hot name was last written; tenths, the count in tenths of a
-    write; wait_seconds, how long a hot name waits after its last write; last, the writes that made the name
-    hot, or () once their cause has been logged.
+    Fields: since, the time at which the count began or, for a hot name, the time of its last write; tenths,
+    the count in tenths of a reconcile; wait_seconds, how long a hot name waits after its last write, or 0 if
+    it is not hot; last, the writes that made the name hot, or () once their cause has been logged.
     """
 
     since: float
@@ -90,7 +93,12 @@ class _Pace(NamedTuple):
 
 
 class _Undone(NamedTuple):
-    """The number of reconciles that repeated an undone write. sent maps recent writes to content hashes."""
+    """
+    How many reconciles of a name have repeated an undone write.
+
+    Fields: since, the time at which the count began; times, the count; sent, the recent writes, each with a
+    hash of its content.
+    """
 
     since: float
     times: int = 0
@@ -146,7 +154,7 @@ class HotLoops:
         self._undone.forget_names(gone)
 
     def seconds_to_wait(self, name: ObjectName) -> float:
-        """Return how many seconds a worker must park its name. Blocks: for GETs if the name is hot."""
+        """Return how many seconds the name must wait, or 0. Blocks: for GETs if the name is hot."""
         pace = self._paces.get(name)
         if pace is None or not pace.wait_seconds:
             return 0.0
@@ -157,7 +165,7 @@ class HotLoops:
         return max(0.0, left)
 
     def _is_undone(self, name: ObjectName, now: float, writes: Sequence[Write]) -> bool:
-        """Return whether enough reconciles, including this one, have repeated an undone write."""
+        """Count a reconcile that repeats an undone write. Return True if the count makes the name hot."""
         before = self._undone.get(name) or _Undone(now)
         if now - before.since > SLOW_SECONDS:
             before = before._replace(since=now, times=0)
@@ -184,7 +192,7 @@ class HotLoops:
 
 
 def _after(before: _Pace, now: float, writes: Sequence[Write], *, follows: bool) -> _Pace:
-    """Return the new pace of a name after another of its reconciles has written."""
+    """Return the pace of a name after one more of its reconciles has written."""
     if now - before.since > (before.wait_seconds + QUIET_SECONDS if before.wait_seconds else HOT_SECONDS):
         before = _Pace(now)
     if before.wait_seconds:

@@ -1,9 +1,9 @@
 """
 The data that a controller stores by name between reconciles, and drops when a name moves to another replica.
 
-When replicas divide the work, another replica can reconcile a name before the name returns to this one. All
-data stored here is then outdated: the back-off, the expected writes, the applied fields. A controller
-registers each of its tables by name here when it creates the table:
+When replicas divide the work, a name can move to another replica and return later. By then, all data that was
+stored for the name here is outdated, such as its back-off, expected writes and applied fields. A controller
+therefore registers each table that it keeps by name:
 
     queue             names that wait, back off, are scheduled, or have failed permanently
     own writes        the writes that the caches must show first, and how often each name is written
@@ -13,8 +13,8 @@ registers each of its tables by name here when it creates the table:
     pauses            names that are not reconciled because of an annotation
     refusals, faults  the reports about each name, and how often it was reconciled without effect
 
-Tables that compare each entry with the object itself, such as a status by UID, need not be registered. The
-caches remove their own entries.
+Tables that compare each entry with the object itself, such as a table of statuses by UID, need not be
+registered. The caches remove their own entries.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Remembering(Protocol):
         """
         Forget the names for which gone is true, while workers may be using other names.
 
-        Args: gone can take a lock.
+        Args: gone may acquire a lock.
         """
 
 
@@ -46,8 +46,8 @@ class NameMemory:
     """
     The parts of one controller that store data by name.
 
-    If a controller is created while its manager runs, names can leave before all parts are registered. That
-    is harmless, because a part that is not yet registered has stored no names.
+    If a controller is created while its manager runs, names can leave this replica before all parts are
+    registered. That is harmless, because a part that is not yet registered has stored no names.
     Threads: one thread registers the parts; the threads that divide the work call forget_names.
     """
 

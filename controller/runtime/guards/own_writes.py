@@ -5,14 +5,14 @@ The own-write floor keeps a controller from acting on a cache that lacks the con
     next reconcile of that name: parked until the cache has the written object
 
 A floor is the version that the cache must reach first. Without floors, a reconcile can run before the watch
-has delivered the previous write. It would see the state before that write, and create the object again or
-undo the write. A parked name does not occupy a worker: the watch event of the write wakes it. After five
-seconds, the worker requests one of the objects from the server. While the server's version of the object
-differs from the cached one, the cache is behind, and the name keeps waiting. If the watch has died silently,
-the informer lists again after 75 s, and that list ends the wait. Every wait ends after 300 s, like
-client-go's expectations. If the server or a list returns a version older than our write, that version is
-accepted only after 30 s. If neither the server nor the cache has the object, its deletion went unnoticed, and
-its owner may also be gone.
+has delivered the previous reconcile's write. It would see the state before that write, and create the object
+again or undo the write. A name that waits for its floors is parked: it does not occupy a worker, and the
+watch event of the write wakes it. After five seconds, the worker requests one of the written objects from the
+server. While the server's version of the object differs from the cached one, the cache is behind, and the
+name keeps waiting. If the watch has died silently, the informer relists after 75 s, and the new list ends the
+wait. Every wait ends after 300 s, like client-go's expectations. If the server or a list returns a version
+older than our write, that version is accepted only after 30 s. If neither the server nor the cache has the
+object, it was deleted without a watch event, and its owner may be gone, too.
 Decision: A reconcile waits for our own writes.
 """
 
@@ -52,7 +52,7 @@ KEPT_SECONDS: Final = 600.0
 
 
 class Mirror(Protocol):
-    """The cached objects of one kind, or some of them."""
+    """The cache of one kind, or of a selection of its objects."""
 
     @property
     def kind(self) -> type[Kind]:
@@ -65,14 +65,15 @@ class Mirror(Protocol):
         """Return whether the cache has every change in the namespace up to that version."""
 
     def would_hold(self, body: bytes) -> bool:
-        """Return whether the cache would store the object in body, a response from the server."""
+        """Return whether the cache would store the object in `body`, which is a response of the server."""
 
 
 class _Floor(NamedTuple):
     """
     A write that the cache must show: either a version of the object, or the absence of a UID.
 
-    Fields: outside is True if the cache does not select the written object, and so must not contain it.
+    Fields: outside is True if the written object does not match the cache's selection, so that the cache will
+    not contain it.
     """
 
     resource: str
@@ -110,16 +111,16 @@ class OwnWrites:
     """
     The floors of one controller.
 
-    Resources are spelled `plural.group`, so that all typed views of a kind share their floors.
+    Resources are spelled `plural.group`, so that all typed views of a kind share their floors. The floors of
+    a name expire KEPT_SECONDS after the name's last reconcile, unless the name is parked. Only the worker
+    that is working on a name adds and removes its floors.
     State, under _lock: _floors, name -> the last write to each object that its reconciles wrote; _parked_at,
-    name -> when it was parked; _waiting, object -> the names to wake at its next watch event; _behind_until,
-    resource -> the time until which its cache is assumed to be behind, so that an overloaded server receives
-    one request per kind and not one per name. The floors of a name expire KEPT_SECONDS after the name's last
-    reconcile, unless the name is parked. Only the worker that is working on a name adds and removes its
-    floors.
-    Threads: workers record writes and request waits; listeners report watch events.
-    Locks: _lock is a leaf; caches, the queue and the server are used outside it. A name is added to _waiting
-    before the cache is read, so that no watch event in between is missed.
+    name -> the time at which it was parked; _waiting, object -> the names to wake at its next watch event;
+    _behind_until, resource -> the time until which its cache is assumed to be behind. Because of
+    _behind_until, an overloaded server receives one request per kind and not one per name.
+    Threads: workers record writes and ask how long to wait; listeners report watch events.
+    Locks: _lock is a leaf: it is not held while caches, the queue and the server are used. A name is added to
+    _waiting before the cache is read, so that no watch event in between is missed.
     """
 
     def __init__(
@@ -137,12 +138,12 @@ class OwnWrites:
         """
         Create an OwnWrites that has no floors yet.
 
-        Args: mirrors returns the cache of a resource, or None; without a cache, names do not wait. newest
-        requests an object's resource version from the server, and returns "" if the object does not exist; it
-        raises ClientError. tells returns whether the resource's watch events are passed to observed; if
-        not, its cache is checked repeatedly. vanished is called before the reconcile of a name if an
-        object that was written for it is neither in the cache nor on the server. timeout_seconds is how long
-        to wait before a request to the server; 0 disables waiting.
+        Args: mirrors returns the cache of a resource, or None if there is none; names do not wait for writes
+        to a resource without a cache. newest requests an object's resource version from the server; it
+        returns "" if the object does not exist, and raises ClientError. tells returns whether a resource's
+        watch events are passed to observed; if not, its cache is checked repeatedly. vanished is called
+        before a name is reconciled, if an object that was written for the name is neither in the cache nor on
+        the server. timeout_seconds is how long a name waits before the server is asked; 0 disables waiting.
         """
         self._mirrors = mirrors
         self._newest = newest
@@ -161,7 +162,7 @@ class OwnWrites:
         self._behind_until: dict[str, float] = {}
 
     def note(self, name: ObjectName, obj: Kind, *, gone: bool) -> None:
-        """Record that the reconcile of a name has written obj or, if gone, deleted it."""
+        """Record that the reconcile of a name has written `obj` or, if gone is True, has deleted it."""
         resource, metadata = obj.resource.group_resource, obj.metadata
         floor = _Floor(resource, object_name(obj), metadata.uid, metadata.resource_version, gone)
         self._add(name, floor, json_of(obj))
@@ -200,16 +201,17 @@ class OwnWrites:
             self._floors[name] = floors
 
     def has_deleted(self, name: ObjectName, obj: Kind) -> bool:
-        """Return whether a name's last reconcile deleted exactly that object, and no later one started."""
+        """Return whether the latest reconcile of a name deleted exactly that object."""
         with self._lock:
             floor = self._floors.get(name, {}).get((obj.resource.group_resource, object_name(obj)))
         return floor is not None and floor.gone and floor.uid == obj.metadata.uid
 
     def seconds_to_wait(self, name: ObjectName) -> float:
         """
-        Return how many seconds a worker must park its name.
+        Return how many seconds a name must wait before it is reconciled.
 
-        Returns: 0 if the name can be reconciled now; otherwise the maximum wait, which a watch event can end.
+        Returns: 0 if the name can be reconciled now; otherwise the longest wait. A watch event can end the
+        wait earlier.
         Blocks: for one request once the name has waited for timeout_seconds, and for another request each
         time the server's version of an object equals the cached one.
         """
@@ -232,7 +234,7 @@ class OwnWrites:
             self._wake(waiting)
 
     def forget_names(self, gone: Callable[[ObjectName], bool]) -> None:
-        """Forget the writes of all names for which gone is true. Those names no longer wait for a cache."""
+        """Forget the writes of the names for which gone is true, so that these names wait for no cache."""
         with self._lock:
             names = tuple(self._floors)
         for name in names:
@@ -264,7 +266,11 @@ class OwnWrites:
         return not is_older(cached.metadata.resource_version, floor.resource_version)
 
     def _will_tell(self, floor: _Floor) -> bool:
-        """Return whether a watch event is certain to arrive. If the object is not cached, none is certain."""
+        """
+        Return True if a watch event is certain to wake the name.
+
+        If the object is not cached, no event is certain, because the object may already have been deleted.
+        """
         mirror = self._mirrors(floor.resource) if self._tells(floor.resource) else None
         return mirror is not None and mirror.get_by_key(str(floor.name)) is not None
 
@@ -274,7 +280,11 @@ class OwnWrites:
             return now - self._parked_at.setdefault(name, now)
 
     def _seconds_left(self, name: ObjectName, unmet: dict[_Target, _Floor], waited: float) -> float:
-        """Return how much longer to wait. Remove from unmet each floor whose cached object is up to date."""
+        """
+        Return how much longer to wait for the cache.
+
+        Floors whose cached object turns out to be up to date are removed from unmet.
+        """
         if waited < self._timeout_seconds:
             return self._timeout_seconds - waited
         if waited >= LONGEST_WAIT_SECONDS:
@@ -292,7 +302,11 @@ class OwnWrites:
         return 0.0
 
     def _seconds_behind(self, floor: _Floor, *, believes_past: bool) -> float:
-        """Return how long to treat the cache as behind, or 0 if its object equals the server's."""
+        """
+        Return for how many more seconds to treat the cache as behind the server, or 0 if it is not behind.
+
+        Args: if believes_past is set, the server's version is accepted even if it is older than our write.
+        """
         resource, now = floor.resource, self._clock.now()
         with self._lock:
             until = self._behind_until.get(resource, -math.inf)
@@ -313,8 +327,8 @@ class OwnWrites:
         """
         Return why the cache is behind the server, or "" if it is not.
 
-        If the request fails, the cache counts as behind. An unnecessary wait ends by itself, but a duplicate
-        child does not disappear by itself.
+        If the request fails, the cache counts as behind, because an unnecessary wait ends by itself but a
+        duplicate child would remain.
         """
         try:
             newest = self._newest(floor.resource, floor.name)

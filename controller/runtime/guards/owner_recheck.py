@@ -3,13 +3,13 @@ Ask the server whether an owner still exists after one of its children has disap
 
     a child is deleted --child_gone--> its owner is a suspect --check, before the next reconcile--> one GET
 
-A watch can lag by more than a minute, and meanwhile the cache still has owners that no longer exist. The
-garbage collector deletes each child that is created for such an owner, the deletion wakes the owner's name,
-and the reconcile creates the child again, at full speed. The builder prevents this for every controller. A
-controller written by hand creates an OwnerRecheck, calls child_gone in its delete handler, and calls check at
-the beginning of its sync; see handloop.controller.foo.production.
-Follows: kubernetes pkg/controller RecheckDeletionTimestamp, differs: the server is asked only after a
-child has disappeared.
+A watch can lag by more than a minute. Meanwhile, the cache still contains owners that no longer exist. If a
+reconcile creates a child for such an owner, the garbage collector deletes the child. The deletion triggers
+the next reconcile, which creates the child again, and so on at full speed. The builder prevents this loop for
+every controller. A controller written by hand creates an OwnerRecheck, calls child_gone in its delete
+handler, and calls check at the beginning of its sync; see handloop.controller.foo.production.
+Follows: kubernetes pkg/controller RecheckDeletionTimestamp, differs: the server is asked only after a child
+has disappeared.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ class OwnerRecheck(Generic[T]):
     """
     Tracks the owners of one kind whose children have disappeared, and checks whether they still exist.
 
-    State: _suspects, the owners to check before their next reconcile; under _lock, _told, whether the missing
-    permission for that check has been logged.
+    State: _suspects, the owners to check before their next reconcile; under _lock, _told, which is set once
+    the missing permission for that check has been logged.
     Threads: listeners call child_gone; workers call check, each for the name that it is working on.
     """
 
@@ -69,7 +69,7 @@ class OwnerRecheck(Generic[T]):
         self._told = False
 
     def child_gone(self, child: C | DeletedFinalStateUnknown[C]) -> None:
-        """Suspect the owners of a deleted child. Call this before their names are queued."""
+        """Mark the owners of a deleted child for a check. Call this before their names are queued."""
         state = final_state(child)
         if state is None:
             return
@@ -81,15 +81,15 @@ class OwnerRecheck(Generic[T]):
                 self.suspect(name)
 
     def suspect(self, name: ObjectName) -> None:
-        """Check the owner before its next reconcile, because an object written for it has disappeared."""
+        """Mark an owner to be checked before its next reconcile: an object written for it disappeared."""
         self._suspects.put(name, True)
 
     def check(self, name: ObjectName) -> None:
         """
-        Raise an error if a child has disappeared and the owner with that name no longer exists.
+        Raise an error if a child of the owner with that name has disappeared, and the owner no longer exists.
 
-        Raises: OwnerGoneError; HeldBackError if the role does not allow getting owners; ClientError. The
-        caller retries after each of them.
+        Raises: OwnerGoneError; HeldBackError if the role does not allow getting owners; ClientError if the
+        request fails. The caller retries after each of these errors.
         Blocks: for one request if a child has disappeared; otherwise not at all.
         """
         # Remove the suspect first. A child that disappears during the request must add the owner again.

@@ -1,5 +1,5 @@
 """
-Warn about mistakes in a reconciler that cause no error but can be detected with certainty.
+Warn about mistakes in a reconciler that raise no error but can be detected without false alarms.
 
 The mistakes are: a reconcile that keeps triggering itself; a Result that was created but not returned; an
 object whose deletion waits for this program's finalizer; a reconcile that still uses its object after it has
@@ -38,7 +38,7 @@ class QuietFaults:
         self.forget_names = self._idle.forget_names
 
     def reconciled(self, name: ObjectName, causes: Sequence[str], *, wrote: bool) -> None:
-        """Warn if a name is reconciled ten times a second without a write, whatever the causes are."""
+        """Warn if a name is reconciled ten times a second without a write, no matter what triggers it."""
         now = self._clock.now()
         since, count = self._idle.get(name) or (now, 0)
         if wrote or now - since > BUSY_SECONDS:
@@ -55,7 +55,11 @@ class QuietFaults:
             )
 
     def ended(self, name: ObjectName, made: Sequence[Result], returned: object) -> None:
-        """Warn if a reconcile created a requeue_after, but returned None. Args: made contains its Results."""
+        """
+        Warn if a reconcile created a Result with requeue_after, but returned None.
+
+        Args: made contains the Results that the reconcile created.
+        """
         lost = [each for each in made if each.requeue_after] if returned is None else []
         if lost:
             self._log.warning(
@@ -66,7 +70,7 @@ class QuietFaults:
             )
 
     def went_on(self, name: ObjectName, error: Exception) -> None:
-        """Warn that a reconcile removed its object's last finalizer, and then requested the object."""
+        """Warn that a reconcile removed its object's last finalizer, but then still requested the object."""
         self._log.warning(
             "Reconcile continued after it removed the last finalizer, so the object is gone",
             object=name,
@@ -76,7 +80,8 @@ class QuietFaults:
 
     def kept(self, obj: Kind | None) -> None:
         """
-        Warn if a reconciled object was deleted long ago, but still has a finalizer of this program.
+        Warn if a reconciled object was marked for deletion long ago, but still has a finalizer of this
+        program.
 
         Args: obj is None if the object no longer exists. A finalizer is ours if its domain ends with the
         kind's API group.

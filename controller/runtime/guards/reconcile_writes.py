@@ -1,11 +1,12 @@
 """
-Record the writes of a controller's reconciles: log them, wait until the caches show them, detect hot loops.
+Record the writes of a controller's reconciles: log them, wait until the caches reflect them, and detect hot
+loops.
 
     worker: to_wait(name) --> reconcile --accepted(name, ...), for each write--> ended(name)
 
-The builder uses this module for every controller. A controller written by hand calls check, and writes
-through telling(client). Each write is recorded for the name that its thread checked last; see
-handloop.controller.foo.production.
+The builder uses this module for every controller. A controller written by hand calls check before each sync,
+and writes through the client that telling(client) returns. Each write is recorded for the name that its
+thread checked last; see handloop.controller.foo.production.
 Decision: The client reports each write.
 """
 
@@ -56,10 +57,10 @@ class ReconcileWrites:
     """
     Stores the writes of the reconciles that are in progress.
 
-    Fields: own_writes, which makes names wait until the caches show these writes.
-    State: _works_on, the name that each thread is working on; under _lock, _of, name -> the first writes of
-    its reconcile, and the count of all its writes; _statuses, name -> the kind and new version of each status
-    that its reconcile wrote to an object of that name; _freed, name -> the kind of the object whose last
+    Fields: own_writes, which makes names wait until the caches reflect these writes.
+    State: _works_on, the name that each thread is working on. Under _lock, for each name: _of, the first
+    writes of its reconcile, and the count of all its writes; _statuses, the kind and new version of each
+    status that its reconcile wrote to an object of that name; _freed, the kind of the object whose last
     finalizer the reconcile has removed.
     Threads: workers, each for the name that it is working on.
     """
@@ -74,7 +75,7 @@ class ReconcileWrites:
         self._freed: dict[ObjectName, str] = {}
 
     def to_wait(self, name: ObjectName) -> tuple[float, str]:
-        """Return how long to park a worker's name, and why. Ask HotLoops first, then OwnWrites."""
+        """Return how many seconds a name must wait, and why. Ask HotLoops first, then OwnWrites."""
         self._works_on.set(name)
         if (seconds := self._hot_loops.seconds_to_wait(name)) > 0:
             return seconds, HOT
@@ -138,7 +139,7 @@ class ReconcileWrites:
         Finish the record of a name's reconcile, and count its writes.
 
         Args: follows is True if a change to another object triggered the reconcile.
-        Returns: a list of its writes for the log, or "" if it wrote nothing.
+        Returns: the writes as text for the log, or "" if there were none.
         """
         with self._lock:
             writes, count = self._of.pop(name, ([], 0))
@@ -164,7 +165,7 @@ class NameWrites(NamedTuple):
         self.writes.accepted(self.name, call, response)
 
     def wrote(self, obj: Kind) -> None:
-        """Record a write by another client. Args: obj is the object in the server's response."""
+        """Record a write that another client sent. Args: obj is the object in the server's response."""
         self.writes.own_writes.note(self.name, obj, gone=False)
 
     def deleted(self, obj: Kind) -> None:
@@ -215,9 +216,10 @@ def reconcile_writes(
 
 def _newest(client: Client, mirrors: Callable[[str], Mirror | None], resource: str, name: ObjectName) -> str:
     """
-    Return an object's resource version on the server, or "" if the cache would not store the object.
+    Return an object's resource version on the server.
 
-    Raises: ClientError.
+    Returns: "" if the object does not exist, or if the cache would not store it.
+    Raises: ClientError if the request fails.
     """
     mirror = mirrors(resource)
     if mirror is None:

@@ -20,7 +20,11 @@ QUIET_SECONDS: Final = 60.0
 
 
 class HeldBackError(ReconcileError):
-    """An action was repeated too early, and is retried. Fields: retry_seconds, the time until the retry."""
+    """
+    An action is held back, because it would be repeated too early.
+
+    The action is retried. Fields: retry_seconds, the time until the retry.
+    """
 
     def __init__(self, why: str, seconds: float) -> None:
         super().__init__(f"{why}: held back for {seconds:.1f} s")
@@ -35,7 +39,7 @@ class _Done(NamedTuple):
 
 class RepeatBackoff:
     """
-    Spaces out the repetitions of an action: after 10 s, then after 20 s, 40 s, ... up to 300 s.
+    Spaces out the repetitions of an action: they are 10 s, then 20 s, 40 s, ... up to 300 s apart.
 
     An action with a different value for the same name is not a repetition. After a minute without a
     repetition, the spacing starts again at 10 s.
@@ -55,7 +59,7 @@ class RepeatBackoff:
 
         Args: value identifies the action, and includes the object's UID if the object can be recreated. do
         returns whether it changed anything.
-        Returns: the result of do. Raises: HeldBackError; any error of do.
+        Returns: the result of do. Raises: HeldBackError if it is too early; any error that do raises.
         """
         now, wait_seconds = self._clock.now(), FIRST_SECONDS
         # If do fails, the entry stays removed: the effect is unknown, so a retry is not a repetition.

@@ -18,6 +18,6 @@ YOUNG_THRESHOLD: Final = 10_000
 
 
 def relax_collector() -> None:
-    """Collect less often from now on. Cycles are still collected, but a little later."""
+    """Make cycle collections less frequent. Cycles are still collected, but a little later."""
     _, middle, old = gc.get_threshold()
     gc.set_threshold(YOUNG_THRESHOLD, middle, old)

@@ -23,12 +23,15 @@ class Runnable(Protocol):
     """
     A part of a manager that runs on its own thread.
 
-    Six more members are optional. `needs_leader_election`: run only while this process leads; True if
-    missing. `shards_by`: the divisions into slots, "namespace" or "uid", that the runnable supports: it then
-    runs in every replica and works on that replica's slots; () if missing. `workers_check`: a health check
-    for its threads, as in serving/health.py. `ready_check`: a check that can make the process unready, but
-    not dead. `ends_first`: during a stop, runnables without it run until this one has ended, because it may
-    need them; False if missing. `explain`: explains the state of a name, like Controller.explain.
+    Six more members are optional:
+      * `needs_leader_election`: if True, the runnable runs only while this process leads; True if missing.
+      * `shards_by`: the ways to divide the work, "namespace" or "uid", that the runnable supports. It then
+        runs in every replica, and works on that replica's slots; () if missing.
+      * `workers_check`: a health check for the runnable's threads, as in serving/health.py.
+      * `ready_check`: a check that can make the process unready, but not dead.
+      * `ends_first`: if True, the other runnables keep running during a stop until this one has ended,
+        because it may need them; False if missing.
+      * `explain`: explains the state of a name, like Controller.explain.
     """
 
     @property
@@ -39,18 +42,19 @@ class Runnable(Protocol):
         """
         Work until stop is set.
 
-        Raises: any error, which ends the whole process; StopTimeoutError if some work did not end.
+        Raises: any error, which ends the whole process; StopTimeoutError if some work did not end before the
+        timeout of a stop.
         """
 
 
 class DividedWork:
-    """A runnable that runs in each replica, on the replica's share of the work, however it is divided."""
+    """A runnable that runs in every replica, on that replica's share, for every way to divide the work."""
 
     shards_by: Sequence[str] = ("namespace", "uid")
 
 
 class WorkersBusyError(StopTimeoutError):
-    """Some workers of a controller did not end their reconcile in time."""
+    """Some workers of a controller did not end their reconcile before the timeout."""
 
     def __init__(self, name: str, workers: int, seconds: float) -> None:
         super().__init__(f"{name}: {workers} workers did not end in {seconds:g}s")
@@ -89,7 +93,11 @@ class RunnableGroup:
         self._first = {each.name for each in runnables if getattr(each, "ends_first", False)}
 
     def start(self, stop: threading.Event, stop_rest: threading.Event) -> None:
-        """Start all runnables, once. The ones with ends_first use stop, the others stop_rest."""
+        """
+        Start all runnables, once.
+
+        Runnables with ends_first run until stop is set, and the others until stop_rest is set.
+        """
         with self._lock:
             for runnable in self._runnables:
                 its_stop = stop if runnable.name in self._first else stop_rest

@@ -1,11 +1,12 @@
 """
-Stop gracefully at the first SIGINT or SIGTERM, and end the process at the second. SIGUSR1 logs more.
+Shut down gracefully at the first SIGINT or SIGTERM, and end the process at the second. SIGUSR1 changes the
+log level.
 
 A Python signal handler runs in the main thread, between two of its instructions. It does not run while that
-thread blocks in `stop.wait()`, and it may run while the thread holds a lock that the reaction needs.
+thread blocks in `stop.wait()`, and it may interrupt the thread while it holds a lock that the handler needs.
 Therefore the interpreter only writes the signal's number into a pipe (`signal.set_wakeup_fd`), and the thread
-`signals` reacts. Messages are logged by the thread `signal-reports`, because a paused terminal, or a log that
-is not read, blocks its writer, and the next signal must still be handled.
+`signals` handles the signal. Another thread, `signal-reports`, logs the messages. Logging blocks while the
+terminal is paused or the log is not read, and the next signal must still be handled.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ class SignalHandler:
     Handles signals while its `with` block runs in the main thread. Afterwards it restores the old handlers.
 
     Follows: sample-controller pkg/signals.
-    State: _asked, whether a stop was requested; used only by the thread `signals`.
+    State: _asked, True once a stop was requested. Only the thread `signals` uses it.
     """
 
     def __init__(
@@ -100,4 +101,8 @@ class SignalHandler:
 
 
 def _left_to_the_thread(_number: int, _frame: FrameType | None) -> None:
-    """Do nothing. Without a Python handler, the interpreter would not write the signal to the pipe."""
+    """
+    Do nothing, because the thread `signals` handles the signal.
+
+    Without a Python handler, the interpreter would not write the signal to the pipe.
+    """
