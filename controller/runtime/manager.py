@@ -87,10 +87,11 @@ class Manager(Roster):
     """
     The informers, Events, metrics and life cycle of one process's controllers.
 
-    Fields: client, which writes only while no other process can lead (with election) or work on the slot
-    (with shards), because each write passes a WriteFence; elector, or None without election; replica, this
-    process's Share; with shards, it is a Replica. Code that has to write at other times uses the client
-    that was passed to the manager.
+    Fields: client, which passes each write through a WriteFence; elector, or None without leader election;
+    replica, this process's Share, which is a Replica if there are shards. With leader election, the
+    WriteFence allows a write only while no other process can become leader; with shards, only while no other
+    process can work on the slot. Code that has to write at other times uses the client that was passed to the
+    manager.
 
     Threads: main calls `run`; Lifetime starts threads; the health server calls the checks.
     """
@@ -112,15 +113,16 @@ class Manager(Roster):
         Create a manager. It sends no request to the server before run.
 
         Args: namespaces is either a sequence of namespaces to watch (empty means all), or a label selector
-        such as "team=a". Selected namespaces can join and leave; when one leaves, its objects are not treated
-        as deleted. A read of any other namespace raises NamespaceNotWatched. informer_options apply to every
-        informer, and controller_options are every controller's defaults. registry must not belong to another
-        manager; if it is None, the manager creates one. With shards, this process works on some slots while
-        other replicas work on the others; shards names the lease. leases is the client for the shards'
-        Leases; None uses the connections of client; see LeaseConnections.
+        such as "team=a". With a selector, namespaces can join and leave while the manager runs; the objects
+        of a namespace that leaves are not treated as deleted. A read of any other namespace raises
+        NamespaceNotWatched. informer_options apply to every informer, and controller_options are every
+        controller's defaults. registry must not belong to another manager; if it is None, the manager creates
+        one. If shards is given, this process works on some slots, and other replicas work on the others;
+        shards names the lease. leases is the client for the shards' Leases; if it is None, they use the
+        connections of client (see LeaseConnections).
         Raises: ValueError for a registry with another manager's metrics, for a rate_limiter, which
-        controllers cannot share, and for shards with leader election or namespaces; TypeError if seams is
-        not a Seams; the same errors as Caches.
+        controllers cannot share, and for shards with leader election or namespaces; TypeError if seams is not
+        a Seams; any error that Caches raises.
         """
         if not isinstance(seams, Seams):
             raise TypeError(f"seams is Seams(clock=...), and not {seams!r}")
@@ -219,10 +221,10 @@ class Manager(Roster):
 
         Args: if config is None, load_config() finds the kubeconfig, or the pod's service account. name is the
         program's name, which is sent to the server. leader_election is a Lease, `namespace/name` (in a pod,
-        the name is enough); "" means no election. metrics and health are addresses such as `:8080`, on which
-        run serves `/metrics`, and `/healthz` and `/readyz`; None means not served. `served` returns the
-        actual addresses. If shards names no lease, the lease has the program's name. options are passed to
-        Manager.
+        the name is enough); "" means no election. metrics and health are addresses such as `:8080`: run
+        serves `/metrics` on the first, and `/healthz` and `/readyz` on the second. None means that these
+        pages are not served. `served` returns the actual addresses. If shards names no lease, the lease has
+        the program's name. options are passed to Manager.
         Raises: ConfigError; ValueError for a lease without a namespace, or an invalid address; the same
         errors as Manager.
         """
@@ -271,15 +273,17 @@ class Manager(Roster):
         self, kind: type[T], *, labels: Labels = "", fields: str = ""
     ) -> MultiNamespaceInformer[T]:
         """
-        Return the shared informers of a kind or a selection. They list and cache only these objects.
+        Return the shared informers of a kind or a selection. They list and cache only the selected objects.
 
-        Before run, they are empty. Once run has started, they are started and filled. If an informer was
-        created before run, its first read waits until it is filled.
+        Informers that are created before run stay empty until run starts them; the first read then waits
+        until they are filled. Once run has started, this method starts new informers and waits until they are
+        filled.
 
-        Args: labels and fields are written as for the server: `app=web`, `metadata.name=settings`.
+        Args: labels and fields use the API server's selector syntax: `app=web`, `metadata.name=settings`.
         Raises: SelectorError for a selector that the server would refuse. Once run has started,
-        CacheSyncTimeoutError with the reason, and DeadlineExceededError if the manager stops first. In a
-        reconcile, WaitError as soon as the list fails or the manager stops.
+        CacheSyncTimeoutError with the reason why the informers are not filled, or DeadlineExceededError if
+        the manager stops first. In a reconcile, WaitError instead, as soon as the list fails or the manager
+        stops.
         Blocks: once run has started, until they are filled, for at most cache_sync_timeout_seconds.
         """
         informer = self._caches.informer_for(kind, selection_of(kind, labels=labels, fields=fields))
@@ -288,14 +292,14 @@ class Manager(Roster):
 
     def watch(self, kind: type[T], namespace: str) -> MultiNamespaceInformer[T] | None:
         """
-        Start an informer of a namespace for one caller, who must stop it. Return None if there are too many.
+        Start an informer for one namespace. The caller must stop it. Return None if too many are running.
 
         Once run has started, the informer's first get waits until it is filled, as in informer_for.
         """
         return self._caches.watch(kind, namespace)
 
     def watch_object(self, kind: type[T], name: ObjectName, changed: Changed[T]) -> ObjectWatch[T] | None:
-        """Watch one object for one caller, who must stop the watch. Return None if there are too many."""
+        """Start a watch of one object. The caller must stop it. Return None if too many are running."""
         return self._caches.watch_object(kind, name, changed)
 
     def run_beside(self, name: str, run: Callable[[threading.Event], None]) -> bool:
@@ -322,7 +326,9 @@ class Manager(Roster):
         on_lost: Callable[[LeadershipLost], None] | None = None,
     ) -> None:
         """
-        Work only while this process holds a lease. Call this once, before run.
+        Enable leader election: the manager works only while this process holds a lease.
+
+        Call this method once, before run.
 
         The lock needs a separate client, because the manager's client writes only while the lease is held.
         The lock can use this manager's recorder.
@@ -344,7 +350,9 @@ class Manager(Roster):
 
     def add(self, runnable: Runnable) -> None:
         """
-        Add a runnable, before run. During a stop, it runs until the reconciles, which may use it, have ended.
+        Add a runnable. Call this method before run.
+
+        During shutdown, the runnable keeps running until all reconciles have ended, because they may use it.
 
         Raises: the same errors as begin; ShardingError for a runnable that cannot be sharded.
         """
@@ -396,7 +404,7 @@ class Manager(Roster):
         return seen.identity, text, seen.holder
 
     def seconds_to_write(self) -> float:
-        """Return the number of seconds for which no other process can lead: infinity without an election."""
+        """Return for how many seconds no other process can become leader: infinity without an election."""
         return math.inf if self.elector is None else self.elector.candidacy.seconds_to_write()
 
     def liveness_checks(self) -> Mapping[str, Check]:
@@ -411,7 +419,7 @@ class Manager(Roster):
         return {**checks, **self.replica.liveness_checks()}
 
     def readiness_checks(self) -> Mapping[str, Check]:
-        """Return the checks of `/readyz`: the caches are fresh, the workers are alive, stop is not set."""
+        """Return the `/readyz` checks: the caches are fresh, the workers are alive, run is not stopping."""
         checks: dict[str, Check] = {
             "informers-synced": self._caches.synced_check,
             "informers-fresh": self._caches.fresh_check,
@@ -428,13 +436,14 @@ class Manager(Roster):
 
     def run(self, stop: threading.Event) -> None:
         """
-        Work until stop is set, and then stop everything in order. A controller that fails also sets stop.
+        Run everything until stop is set, and then shut down in order. A controller that fails also sets stop.
 
-        Raises: ListenError if a page of from_config cannot be served; LeadershipLost, never in a
-        group; a runnable's error, unless the stop came first (then it is only logged); StopTimeoutError if
-        runnables did not end, unless shutdown_timeout_seconds is 0; an ExceptionGroup of several of these
-        failures. RuntimeError on a second call, or if a controller was never completed, or if there is
-        nothing to run; in these cases nothing is started.
+        Raises: ListenError if a page of from_config cannot be served; LeadershipLost, which is never part of
+        an ExceptionGroup; a runnable's error, unless stop had already been set (the error is then only
+        logged); StopTimeoutError if runnables have not ended after shutdown_timeout_seconds, unless that is
+        0; an ExceptionGroup if there are several of these errors. RuntimeError on a second call, if
+        `complete` was never called for a controller, or if there is nothing to run; in these cases nothing is
+        started.
         Blocks: until stop is set, and then for at most shutdown_timeout_seconds (0 means not to wait for
         runnables) plus 6 s for the lease, caches and Events.
         """

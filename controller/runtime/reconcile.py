@@ -32,30 +32,34 @@ class ReconcileError(Exception):
 
 class WaitError(ReconcileError):
     """
-    The reconcile has to wait until something else has happened. It is not logged as an error.
+    The reconcile has to wait until something else has happened. The wait is not logged as an error.
 
-    A watch event that reports this triggers the next reconcile. If no event comes, the reconcile is retried
-    after retry_seconds.
+    A watch event that reports the change triggers the next reconcile. If no such event arrives, the reconcile
+    is retried after retry_seconds.
     """
 
     retry_seconds = 30.0
 
 
 class CacheNotFilledError(WaitError):
-    """A cache's first list fails. The reconcile is retried soon, because no event reports a later success."""
+    """
+    A cache's first list fails.
+
+    The reconcile is retried soon, because no watch event reports that a later list has succeeded.
+    """
 
     retry_seconds = 5.0
 
 
 class TerminalError(ReconcileError):
     """
-    A retry cannot help, so the name waits until the object, or something that it depends on, changes.
+    A retry would not help, so the name waits until the object, or something that it depends on, changes.
 
     The message is the reason that the log and the condition Stalled show. `raise TerminalError("...") from
     error` keeps the cause.
 
-    Fields: is_told, whether the object already had this condition with this message before the reconcile. The
-    error is then not reported again.
+    Fields: is_told, whether the object already had the condition Stalled with this message before the
+    reconcile. If so, the error is not reported again.
     """
 
     is_told: bool = False
@@ -67,11 +71,13 @@ class DeadlineExceededError(ReconcileError):
 
 class Deadline:
     """
-    A time by which a reconcile has to end. A stop of the program ends it earlier. Threads: any.
+    A time by which a reconcile has to end. If the program stops earlier, the reconcile has to end then.
+    Threads: any.
 
-    A thread cannot be stopped from outside. A reconcile with several steps, or waits, therefore checks its
-    deadline between them. Each request to the server has its own time limit. When the server demands a wait
-    (Retry-After), no worker sleeps. Instead, the name returns to the queue with this delay.
+    A thread cannot be stopped from outside. A reconcile with several steps or waits therefore checks its
+    deadline between the steps. Each request to the server has its own time limit. When the server demands a
+    wait (Retry-After), the worker does not sleep. Instead, the name is put back into the queue, and is
+    reconciled after this delay.
     """
 
     __slots__ = ("_at", "_clock", "_stop")
@@ -128,10 +134,10 @@ class Result:
     """
     How a reconcile ended.
 
-    Args: with requeue_after, the object is reconciled again after this many seconds, even without a change;
-    with None or 0, only after a change. priority is the name's new priority in the queue; None keeps its
-    present one. Higher priorities come first: watch events and changes have 0, objects from a first list and
-    resyncs have -100.
+    Args: requeue_after is the number of seconds after which the object is reconciled again, even without a
+    change; with None or 0, it is reconciled again only after a change. priority is the name's new priority in
+    the queue; None keeps its present one. Names with higher priorities come first. Watch events and changes
+    have priority 0; objects from a first list, and resyncs, have -100.
 
     Raises: ValueError; TypeError for a value that is not a number, such as a timedelta.
     """

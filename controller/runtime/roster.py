@@ -1,4 +1,4 @@
-"""The parts that are added to a process before it runs: its runnables, and their access to the cluster."""
+"""What is added to a manager before it runs: its runnables, and their access to the cluster."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class Roster:
     The runnables of one manager. They can be added only before the manager runs.
 
     State, under _lock: _runnables, _access, _reconciled and _written; _begun, the names that were announced
-    by begin, and whose runnables must still be added; _ran, whether the manager runs or has run. A second
-    call of run also reads _ran without the lock. Threads: any thread can call the methods.
+    with begin, but whose runnables have not been added yet; _ran, whether the manager runs or has run. A
+    second call of run also reads _ran without the lock. Threads: any thread can call the methods.
     """
 
     def __init__(self) -> None:
@@ -46,8 +46,8 @@ class Roster:
         """
         Announce that a controller with this name will be added. run fails if it is not added.
 
-        Raises: RuntimeError once run has begun; ValueError for a name that is used already, or that a server
-        would refuse.
+        Raises: RuntimeError once run has begun; ValueError for a name that is already used, or that the API
+        server would refuse as a field manager.
         """
         with self._lock:
             self._accept_locked(name)
@@ -70,7 +70,7 @@ class Roster:
             self._access += access
 
     def declare_reconciled(self, kind: type[Kind]) -> None:
-        """Declare that a controller reconciles a kind, for which a CRD may be necessary."""
+        """Declare that a controller reconciles a kind. The kind may need a CRD in the cluster."""
         with self._lock:
             self._reconciled.append(kind)
 
@@ -115,7 +115,8 @@ class Roster:
         """
         Refuse a second run.
 
-        The lock is not acquired: in a forked child, it is held forever if a thread of the parent held it.
+        The lock is not acquired. If a thread of a parent process held it during a fork, it is never released
+        in the child.
         """
         if self._ran:
             raise RuntimeError("a manager runs only once: create another one, with another registry")

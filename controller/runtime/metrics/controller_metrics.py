@@ -2,7 +2,8 @@
 The metrics of a controller: controller_runtime_* for reconciles, workqueue_* for its queue, and handloop_*.
 
 The first two have controller-runtime's names, labels and buckets, so that its dashboards and alerts work
-unchanged. The handloop_* metrics are our own; they report reads after writes, and the causes of reconciles.
+unchanged. The handloop_* metrics are our own; they report waits for our own writes, the causes of reconciles,
+and dropped events.
 Follows: controller-runtime pkg/internal/controller/metrics and pkg/metrics/workqueue.go, differs: the depths
 of a priority queue are read on every scrape, not counted whenever an item is added or removed.
 """
@@ -150,7 +151,7 @@ class ControllerOwnWrites(NamedTuple):
     drops: Counter
 
     def waited(self, seconds: float) -> None:
-        """Record a wait for our own write, whether or not the write arrived in time."""
+        """Record a wait for our own write, which ended because the write arrived or the wait timed out."""
         self.waits.inc()
         self.seconds.observe(seconds)
 
@@ -228,7 +229,7 @@ Depths = Callable[[], Mapping[int, int]]
 
 class QueueDepth(Collector):
     """
-    The gauge `workqueue_depth`: how many items are waiting in each queue, and for which priority.
+    The gauge `workqueue_depth`: how many items wait in each queue, by priority if it is a priority queue.
 
     State, under _lock: _counted, name -> the number of items in a plain queue; _asked, name -> the function
     that returns a priority queue's depths; _priorities, name -> the priorities seen so far, at most
@@ -276,7 +277,7 @@ class QueueDepth(Collector):
         return [family]
 
     def _by_label(self, name: str, depths: Mapping[int, int]) -> dict[str, int]:
-        """Return the depth for each priority. The depths beyond the limit are summed under one label."""
+        """Return the depths by priority. Those beyond MAX_PRIORITIES are summed under one label."""
         with self._lock:
             known = self._priorities[name]
             for priority in depths:

@@ -112,7 +112,7 @@ def lag_seconds(statistics: InformerStatistics, now: float) -> float:
     """
     Return the seconds by which a cache may lag: 0 while its watch is open, or before its first list.
 
-    Args: now is a time from Clock.now().
+    Args: now is a value returned by Clock.now().
     """
     reflector = statistics.reflector
     if reflector is None or reflector.last_event_at is None:
@@ -123,7 +123,7 @@ def lag_seconds(statistics: InformerStatistics, now: float) -> float:
 
 
 def estimated_bytes(objects: Sequence[Any]) -> float:
-    """Estimate the objects' size as JSON from a sample, with only the fields that their types have."""
+    """Estimate the objects' total size as JSON, from a sample. Fields that their types lack do not count."""
     if not objects:
         return 0.0
     sample = objects[:: max(len(objects) // SAMPLE, 1)][:SAMPLE]

@@ -22,7 +22,7 @@ B_SMALL: Final = (
 
 class Instruments:
     """
-    Creates instruments in a registry. Their names share a prefix, and the common labels come first.
+    Creates instruments in a registry. All have a common name prefix, and common labels before their own.
 
     State: _made, all instruments, created on one thread. Threads: forget may be called from any thread.
     """

@@ -72,9 +72,10 @@ def new_registry() -> CollectorRegistry:
 
 def metrics_page(registry: CollectorRegistry) -> Page:
     """
-    Return `/metrics` in Prometheus's text format or, if requested and while tracing is on, as OpenMetrics.
+    Return `/metrics` in Prometheus's text format, or as OpenMetrics if requested while tracing is on.
 
-    Only OpenMetrics supports exemplars. It also writes le="1.0", so it is served only when exemplars exist.
+    Only OpenMetrics supports exemplars, but it writes le="1.0" instead of le="1". It is therefore served only
+    while tracing is on, because there are no exemplars without tracing.
     """
 
     def page(query: Mapping[str, list[str]]) -> tuple[int, str, bytes]:

@@ -16,7 +16,7 @@ I = TypeVar("I", Counter, Histogram)  # noqa: E741 - an instrument
 
 @lru_cache(maxsize=256)
 def _series(instrument: I, *labels: str) -> I:
-    """Return one series, from a cache, because a look-up in the instrument takes longer than counting."""
+    """Return one series. It is cached, because a look-up in the instrument takes longer than counting."""
     return instrument.labels(*labels)
 
 

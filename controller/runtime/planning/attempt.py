@@ -1,8 +1,8 @@
 """
 One reconcile of a plan: the writes that it would send, and the point where its plan ends.
 
-Written objects do not really exist, so the reconcile ends before the first request that would receive a
-different response in a real run.
+The objects that the reconcile writes are not stored on the server. The reconcile therefore ends before the
+first request to which the server would respond differently in a real run.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class PlannedWrite(msgspec.Struct, frozen=True, rename="camel"):
 
     @property
     def place(self) -> tuple[str, ...]:
-        """Return the write's sort key, which is compared after its owner's key."""
+        """Return the key by which the writes of one owner are sorted."""
         return self.api_version, self.kind, self.namespace, self.name, self.subresource
 
 
@@ -64,12 +64,13 @@ class Attempt:
 
     Fields: owner, such as `MyApp default/a`; made, the objects that it would have created, by path; deleted,
     the paths of the objects that it would have deleted; seen, the path and body of the last whole object that
-    was read; ended, one of the constants above and the reason, or ("", "") before the end.
+    was read; ended, why the reconcile has ended, as one of the constants above and a text, or ("", "") before
+    the end.
     State: _writes, each with its object's path. Threads: the worker's.
     """
 
     def __init__(self, owner: str, *, acts_outside: bool = False) -> None:
-        """Args: acts_outside is whether the reconcile may act outside the cluster."""
+        """Args: acts_outside is True if the reconcile may act outside the cluster."""
         self.owner = owner
         self.acts_outside = acts_outside
         self.made: dict[str, dict[str, Any]] = {}
@@ -100,7 +101,7 @@ class Attempt:
 
     @contextmanager
     def asking(self) -> Iterator[None]:
-        """Allow requests to the API server, which may need a connection or a login program."""
+        """Allow connections and programs in a `with` block, because a request to the server may need them."""
         self._asks = True
         try:
             yield
@@ -108,7 +109,7 @@ class Attempt:
             self._asks = False
 
     def look_at(self, event: str, arguments: tuple[Any, ...]) -> None:
-        """Handle the thread's audit event. Raises: PlanEnds for an action outside the cluster."""
+        """Check an audit event of this thread. Raises: PlanEnds for a forbidden outside action."""
         if not (self._asks or self.acts_outside):
             where = arguments[1] if event == "socket.connect" else arguments[0]
             raise self.end(OUTSIDE, f"the reconcile acts outside the cluster: {event} {where!r}")

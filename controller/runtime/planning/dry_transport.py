@@ -3,9 +3,9 @@ A transport that sends every write as a dry run, and records what the write woul
 
     reconcile --write--> with dryRun=All --> response, GET of the object --> the differences, for the Attempt
 
-The server processes the write completely, including admission, but stores nothing. Only dry runs are sent:
-Events are answered here, and writes that cannot be dry runs are refused. Reviews and tokens are treated as
-reads.
+The server processes the write completely, including admission, but stores nothing. Only dry runs are sent.
+Events are not sent: the transport itself answers them. Writes that the server cannot process as dry runs are
+refused. Requests for access reviews and tokens are sent like reads.
 Decision: A plan is a run with dry-run writes.
 """
 
@@ -99,7 +99,7 @@ class DryTransport(ForwardingTransport):
 
     def request(self, method: str, path: str, **options: Any) -> Response:
         """
-        Send a request, as Transport.request does, but with writes as dry runs.
+        Send a request like Transport.request, but send a write as a dry run.
 
         A reconcile that reads an object that it would have created receives that object.
         Raises: Cancelled for a write that cannot be a dry run; PlanEnds.
@@ -147,8 +147,8 @@ class DryTransport(ForwardingTransport):
         """
         Return the object on the server, with managedFields; {} if reading it is not permitted.
 
-        If an apply has just read the object, and the version has not changed since, no further request is
-        sent. The response to a dry run still has the version that the object had before the write.
+        Args: made is the object in the response to the dry run. It still has the version from before the
+        write. If the last object that the reconcile read is this object in that version, no request is sent.
         """
         path, body = attempt.seen
         if path == place.path and _version(found := _decoded(body)) == _version(made):
@@ -174,7 +174,7 @@ class DryTransport(ForwardingTransport):
 
     def _can_be_dry(self, group: str, version: str) -> bool:
         """
-        Return whether a dry run is safe. An aggregated server may advertise dryRun, but still write.
+        Return whether a dry run is safe. An aggregated server may advertise dryRun, but write nevertheless.
 
         The API server is recognized by its name in the OpenAPI definitions that it publishes.
         """
@@ -199,7 +199,7 @@ class DryTransport(ForwardingTransport):
         return super().request(method, path, **{**options, "query": query, "body": body})
 
     def _unless_made(self, attempt: Attempt, path: str, answer: Response) -> Response:
-        """Return the answer. Raises: PlanEnds if an object is missing only because its create was dry."""
+        """Return the answer. Raises: PlanEnds if an object is missing because its create was a dry run."""
         if answer.status == _NOT_FOUND:
             for made, obj in attempt.made.items():
                 if f"{path}/".startswith(f"{made}/"):
@@ -209,7 +209,7 @@ class DryTransport(ForwardingTransport):
     def _look_at_refusal(
         self, attempt: Attempt, method: str, place: _Place, answer: Response, options: dict[str, Any]
     ) -> None:
-        """Raises: PlanEnds if a real run would have received another response."""
+        """Check a refusal. Raises: PlanEnds if a real run would have received another response."""
         if webhook := _NO_DRY_RUN.search(answer.body.decode(errors="replace")):
             raise attempt.end(WEBHOOK, webhook[1])
         self._unless_made(attempt, place.path, answer)
@@ -308,7 +308,7 @@ def merged(before: Any, patch: Any) -> Any:
 
 
 def _merges_maps_alone(patch: Any) -> bool:
-    """Return whether a strategic merge patch has no lists or directives, so it acts like a merge patch."""
+    """Return whether a strategic merge patch acts like a merge patch: it has no lists or directives."""
     if isinstance(patch, dict):
         return all(not key.startswith("$") and _merges_maps_alone(value) for key, value in patch.items())
     return not isinstance(patch, list)

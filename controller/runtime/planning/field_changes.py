@@ -1,7 +1,7 @@
 """
-The fields that a write changes: the server's object compared with the server's dry response.
+The fields that a write changes: the server's object compared with the response to the dry run.
 
-Both come from the server, so defaults, pruned fields, spellings of quantities and webhooks cause no
+Both objects come from the server, so defaults, pruned fields, spellings of quantities and webhooks cause no
 differences. For a new object, only the fields that were sent are shown, because the server generates
 different values for the others on every attempt.
 """
@@ -103,7 +103,7 @@ def _own(obj: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _part(sent: Any, made: Any) -> Any:
-    """Return the parts of an object that were sent. A list of a different length is returned whole."""
+    """Return the parts of made that were sent. A list whose length has changed is returned whole."""
     if isinstance(sent, dict) and isinstance(made, dict):
         return {key: _part(value, made[key]) for key, value in sent.items() if key in made}
     if isinstance(sent, list) and isinstance(made, list) and len(sent) == len(made):
@@ -123,7 +123,7 @@ def _differences(old: Any, new: Any, way: Way = ()) -> Iterator[tuple[Way, Any, 
 
 
 def _beside(old: Any, new: Any, way: Way) -> Iterator[tuple[Way, Any, Any]]:
-    """Like _differences, but if one side is missing, show each value of the other side."""
+    """Like _differences, but if old or new is None, yield each value that the other one contains."""
     if old is None and isinstance(new, dict | list) and new:
         old = type(new)()
     elif new is None and isinstance(old, dict | list) and old:

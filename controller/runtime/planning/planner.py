@@ -1,10 +1,10 @@
 """
-A plan: every name that a start would reconcile is reconciled once, in a dry run.
+A plan: each name that a program would reconcile when it starts is reconciled once, as a dry run.
 
     PlanningManager.run --> caches --> Planner: prepare, reconcile_once for each name --> Plan
 
-Two kinds of later steps are not shown, but reported as "and then more": the steps after a wait or a requeue,
-and the steps after pods that are not ready yet.
+A plan does not show the steps that follow a wait or a requeue, or that follow when new pods become ready. It
+only reports them as "and then more".
 """
 
 from __future__ import annotations
@@ -84,8 +84,8 @@ class Plan:
     """
     The writes that a run would send.
 
-    Fields: owned, set at the end: for each kind that has a pod template, the number of cached objects that
-    are controlled by an object of a reconciled kind.
+    Fields: owned, which is set at the end: kind that has a pod template -> the number of its cached objects
+    that are controlled by an object of a reconciled kind.
     State, under _lock: _writes, encoded, each with its sort key; _unshown.
     Threads: workers add writes; main reads them at the end.
     """
@@ -122,7 +122,8 @@ class Planner:
     """
     The only runnable of a PlanningManager. Implements handloop.controller.runtime.life.runnable.Runnable.
 
-    Threads: `run-plan`, and `plan-<i>` for reconciles. A controller's name is reconciled by only one of them.
+    Threads: `run-plan`, and `plan-<i>` for reconciles. No two threads reconcile the same name of a
+    controller.
     """
 
     name = "plan"
@@ -231,7 +232,7 @@ class PlanningManager(Manager):
     def __init__(
         self, client: Client, *, only: ObjectName | None = None, with_outside: bool = False, **options: Any
     ) -> None:
-        """Args: only is the name to plan, or None for all; with_outside allows acts outside the cluster."""
+        """Args: only is a name to plan, or None for all; with_outside allows actions outside the cluster."""
         found: list[DryTransport] = []
 
         def dry(transport: Any) -> DryTransport:
@@ -255,7 +256,7 @@ class PlanningManager(Manager):
         return [self._planner]
 
     def catch_up(self, stop: threading.Event) -> None:
-        """Wait until all caches contain what was written before this call, or until stop is set."""
+        """Wait until all caches reflect what was written before this call, or until stop is set."""
         self._caches.catch_up(stop)
 
     def make(self, stop: threading.Event) -> Plan:

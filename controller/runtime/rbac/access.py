@@ -75,9 +75,10 @@ LISTING_NAMESPACES: Final = Access(resource=_NAMESPACES, verbs=("list",))
 
 def merged(access: Iterable[Access]) -> tuple[Access, ...]:
     """
-    Return the union of declarations, with each verb on a resource once, in the order of first mention.
+    Return the union of declarations, in the order of first mention. No verb on a resource is repeated.
 
-    A verb that is limited to some objects, or optional, is omitted if it is also declared for all objects.
+    A verb that is optional, or limited to some objects, is omitted if the same verb is also declared as
+    required for all objects.
     """
     found: dict[Access, set[str]] = {}
     for entry in access:

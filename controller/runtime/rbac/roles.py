@@ -26,7 +26,7 @@ def grouped(
     access: Iterable[Access], *, namespaces: Sequence[str] = (), name: str = ROLE_NAME
 ) -> dict[RolePlace, list[Access]]:
     """
-    Group declarations by the role that has to include them.
+    Group declarations by the role that grants them.
 
     Without namespaces, the role is a ClusterRole. With namespaces, it is a Role in each of them, and a
     ClusterRole only for cluster-scoped kinds. Access with a purpose goes into separate roles called
@@ -57,8 +57,8 @@ def user_roles(kind: type[Kind], *, name: str = ROLE_NAME) -> list[dict[str, Any
     """
     Return roles for people: one to read a kind's objects, and one to edit them.
 
-    They are aggregated into the cluster's roles view, edit and admin, so that anyone who has one of those
-    also gets our permissions.
+    They are aggregated into the ClusterRoles view, edit and admin, so that everyone who has one of these
+    ClusterRoles also gets the permissions for this kind.
     """
     resource = kind.resource
     read = [resource.plural, *([f"{resource.plural}/status"] if has_status_subresource(kind) else [])]

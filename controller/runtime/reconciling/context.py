@@ -201,18 +201,20 @@ class Context:
         """
         Return a lister for the cached objects of a kind.
 
-        If labels or fields are given, the lister has the objects that match them. Otherwise it has the
-        objects that the controller watches or, if the controller does not watch the kind, all objects. An
-        object that is missing from a selection's cache may still exist with other labels or fields.
+        If labels or fields are given, the lister has the objects that match them. Otherwise, it has the
+        objects of the kind that the controller watches. If the controller does not watch the kind, the lister
+        has all of the kind's objects. An object that is missing from a selection's cache may still exist, but
+        with other labels or fields.
         Raises: SeveralSelections if the controller watches several selections of the kind, and the call gives
-        none; MetadataOnly if it watches only the kind's metadata; the errors of Manager.lister_for.
+        neither labels nor fields; MetadataOnly if the controller watches only the kind's metadata; the errors
+        of Manager.lister_for.
         """
         selection: dict[str, Any] = {"labels": labels, "fields": fields} if labels or fields else {}
         return self._caches().lister_for(kind, **selection)
 
     def referred(self, kind: type[K], name: ObjectName | str) -> K | None:
         """
-        Return an object to which the reconciled object refers, from its own cache.
+        Return an object to which the reconciled object refers, from the cache of such objects.
 
         Args: name, if it is a str, is the name of an object in the reconciled object's namespace.
         Returns: the object, or None if it does not exist or name is "".
@@ -233,11 +235,12 @@ class Context:
         """
         Create an object, or correct the fields in which it differs from obj. Fields that were applied earlier
         and are no longer in obj are removed. If nothing differs, nothing is written. The object is read from
-        the server once if an earlier process applied it or another client has changed it, and always if the
-        cache does not store the whole object.
+        the server once if an earlier process applied it or another client has changed it, and on every call
+        if the cache does not store the whole object.
 
         Built from: with_controller(obj, owner), lister_for, is_controlled_by, is_applied, AppliedFields, and
-        the function apply, with the controller's name as field manager, taking over fields from others.
+        the function apply, which uses the controller's name as field manager and takes over fields from other
+        managers.
 
         Args: owner becomes the controller of the object. If an object with that name exists and owner does
         not control it, that object is not changed, and a Warning Event on owner reports it; the server checks
@@ -258,10 +261,11 @@ class Context:
 
     def prune(self, kind: type[K], *, keep: Iterable[Kind], owner: Kind) -> tuple[K, ...]:
         """
-        Delete the children of owner (by its UID) that are not in keep. The role needs the verb `delete`.
+        Delete the children of owner that are not in keep. The role needs the verb `delete`.
 
-        Built from: the lists of all caches of the kind, is_controlled_by, and client.resource(kind).delete,
-        in the background, with the UID and version in the cache. Reads all cached objects in the namespace.
+        Built from: the lists of all caches of the kind, is_controlled_by, which compares UIDs, and
+        client.resource(kind).delete, in the background, with the UID and version in the cache as
+        preconditions. Reads all cached objects in the namespace.
 
         Args: keep has the children to keep, as passed to apply or returned by it. They are matched by name.
         Returns: the deleted objects, as they were in the cache. While owner is being deleted, nothing is
@@ -275,10 +279,11 @@ class Context:
         Write the fields in which an object's status differs. If nothing differs, no request is sent.
 
         If the status has a field observed_generation, it is set to the generation of obj, unless observed is
-        False. Fields in the stored status that the type lacks are not removed, because they come from a newer
-        definition. If the server does not store a field, because its definition is older, the field is logged
-        once (E18) and does not cause further writes. Built from: evolve(obj, "status", status), StatusWrites,
-        and a merge patch by client.resource for obj's version, with the controller's name as field manager.
+        False. Fields in the stored status that our type lacks are not removed, because they come from a newer
+        definition of the kind. If the server drops a field because its definition is older than our type, the
+        field is logged once (E18) and does not cause further writes. Built from: evolve(obj, "status",
+        status), StatusWrites, and a merge patch by client.resource for obj's version, with the controller's
+        name as field manager.
 
         Returns: the stored object, or obj if nothing was sent.
         Raises: TypeError if status has another type, or the kind has no status subresource; Conflict if the

@@ -153,7 +153,7 @@ class Watch(Protocol):
         """Queue the names of the cached objects, and from then on the names in watch events."""
 
     def troubles(self) -> list[str]:
-        """Return the reasons why the first list is not fully delivered, or an empty list once it is."""
+        """Return the reasons why the first list has not been delivered completely, or [] once it has."""
 
 
 class ReconcileStatistics(NamedTuple):
@@ -161,8 +161,8 @@ class ReconcileStatistics(NamedTuple):
     The numbers of workers and of reconciles.
 
     Fields: workers, how many workers should run, which is 0 until the caches are filled; workers_alive, how
-    many do run; succeeded and failed, how many reconciles have succeeded and failed; unexpected, how many
-    of the failed ones raised an unexpected error.
+    many are running; succeeded and failed, how many reconciles have succeeded and failed; unexpected, how
+    many of the failed ones raised an unexpected error.
     """
 
     workers: int = 0
@@ -178,7 +178,8 @@ class Controller(DividedWork):
 
     Fields: name; kind, the kind of the reconciled objects; queue; decisions, the record of the decisions
     about each name; explainer, which is set before run; sources, the names of the sources outside the
-    cluster; plannable, the option; ends_first, as in Runnable. Only plans use sources and plannable.
+    cluster; plannable, the option of that name; ends_first, as in Runnable. Only plans use sources and
+    plannable.
     State, under _lock: _counts; _watches, which only grows; _started, which run sets. run starts the watches
     that were added before, and watch() starts those that are added later.
     Threads: the workers are `<name>-worker-<i>`, and two of them never work on the same name. The listeners
@@ -266,7 +267,7 @@ class Controller(DividedWork):
             self.enqueue(name, cause)
 
     def has_work(self, name: ObjectName) -> bool:
-        """Return whether a name is being reconciled, or will be for another reason than requeue_after."""
+        """Return whether a name is being reconciled, or is due after a change, an error or a WaitError."""
         return self._watchman.find(name) is not None or self.queue.has_work(name)
 
     def running(self, name: ObjectName) -> tuple[float, str] | None:
@@ -279,7 +280,7 @@ class Controller(DividedWork):
         return [text for watch in self._watches for text in watch.troubles()]
 
     def explain(self, name: ObjectName) -> Explanation | None:
-        """Explain what happens to a name, or why nothing does. Return None if explainer is not set yet."""
+        """Explain what happens to a name, or why nothing happens. Return None if explainer is not set yet."""
         return None if self.explainer is None else self.explainer.explain(name)
 
     def statistics(self) -> ReconcileStatistics:
@@ -304,7 +305,8 @@ class Controller(DividedWork):
         Wait for the caches, reconcile names until stop is set, and wait for the reconciles still running.
 
         Raises: RuntimeError if the controller has already been started; CacheSyncTimeoutError if the caches
-        are not filled in time; WorkersBusyError if reconciles are still running at the end.
+        are not filled within cache_sync_timeout_seconds; WorkersBusyError if reconciles are still running
+        after shutdown_timeout_seconds.
         Blocks: until stop is set, and then for at most shutdown_timeout_seconds.
         """
         watches = self._take_watches()
@@ -328,7 +330,7 @@ class Controller(DividedWork):
 
         Returns: the sorted names that run would reconcile first, or an empty list if stop is set.
         Raises: RuntimeError if the controller has already been started; CacheSyncTimeoutError if the caches
-        are not filled in time.
+        are not filled within cache_sync_timeout_seconds.
         Blocks: until the caches are filled.
         """
         for watch in self._take_watches():
@@ -337,11 +339,13 @@ class Controller(DividedWork):
 
     def reconcile_once(self, name: ObjectName) -> float | None:
         """
-        Reconcile a name for a plan, without retries and without waiting until the caches show earlier writes.
+        Reconcile a name as a dry run for a plan. An error does not cause a retry.
+
+        The reconcile does not wait until the caches reflect earlier writes.
 
         Returns: the seconds after which the name would be reconciled again, 0 if it would only be reconciled
         after a change, or None if it is paused.
-        Raises: any error of the reconcile.
+        Raises: any error that the reconcile raises.
         """
         before = READER.set("reconcile")
         try:
@@ -353,7 +357,7 @@ class Controller(DividedWork):
             READER.reset(before)
 
     def _take_watches(self) -> tuple[Watch, ...]:
-        """Return the watches for run to start. Later ones are started when they are added."""
+        """Return the watches that run has to start. Watches that are added later are started at once."""
         with self._lock:
             if self._started:
                 raise RuntimeError(f"controller {self.name} has already been started: add it once")
@@ -389,7 +393,7 @@ class Controller(DividedWork):
     # worker threads
 
     def _run_worker(self, stop: threading.Event) -> None:
-        """Take and process names until stop is set. The names that are then queued remain unprocessed."""
+        """Take and process names until stop is set. Names that are still in the queue are not processed."""
         before = READER.set("reconcile")
         running = True
         try:
@@ -532,7 +536,7 @@ class Controller(DividedWork):
         self._reports.settled(context, after)
 
     def _failed(self, name: ObjectName, context: Context, error: BaseException, began_at: float) -> bool:
-        """Handle a reconcile's error. Returns: whether the name is retried only after a change."""
+        """Handle a reconcile's error. Returns: True if the name is retried only after a change."""
         terminal, unexpected = self._is_final(name, error), not is_expected(error)
         own = self._writes.status_versions(name, self.kind)
         # Requeue the name first, so that an error below does not lose it.

@@ -1,8 +1,8 @@
 """
 The caches that one controller reads.
 
-For a kind that the controller watches, it reads the caches of its own watches; for any other kind, the
-manager's cache.
+If the controller watches a kind, it reads the caches of its own watches. It reads all other kinds from the
+manager's caches.
 """
 
 from __future__ import annotations
@@ -45,10 +45,11 @@ class ControllerCaches:
 
     def lister_for(self, kind: type[K], *, labels: Labels = "", fields: str = "") -> Lister[K]:
         """
-        Return a lister for the objects of a kind that the controller watches, or for those of a selection.
+        Return a lister for the objects of a kind that the controller watches, or for a selection of a kind.
 
-        Raises: SeveralSelections if the controller watches only selections of the kind, and the call names
-        none; MetadataOnly if the controller watches only the metadata; any error of Manager.lister_for.
+        Raises: SeveralSelections if the controller watches several selections of the kind but not all its
+        objects, and the call gives neither labels nor fields; MetadataOnly if the controller watches only the
+        metadata; any error that Manager.lister_for raises.
         """
         watched = self._watched.get(kind.resource.group_resource, ())
         own = [each for each in watched if each.kind is kind]
@@ -79,7 +80,8 @@ class ControllerCaches:
         """
         Return the object with that name, to which owner refers, or None if it does not exist.
 
-        Raises: LookupError if refers_to was not called for the kind; any error of ReferredObjects.get.
+        Raises: LookupError if refers_to was not called for the kind; any error that ReferredObjects.get
+        raises.
         Blocks: until the first list of the object has arrived, or for one request.
         """
         found: ReferredObjects[K] | None = self._referred.get(kind)
@@ -105,14 +107,14 @@ def _is_of(kind: type[Kind], group_resource: str) -> bool:
 
 
 class _Several:
-    """Several caches of a kind, each with a selection. They can have different versions of an object."""
+    """Several caches of a kind, each with a selection. They can hold different versions of one object."""
 
     def __init__(self, parts: Sequence[MultiNamespaceInformer[Any]]) -> None:
         self.kind = parts[0].kind
         self._parts = parts
 
     def get_by_key(self, key: str) -> Kind | None:
-        """Return the object's oldest version in the parts, so that every part has at least that version."""
+        """Return the oldest version of an object in these caches. None of the others has an older one."""
         oldest: Kind | None = None
         for found in filter(None, (part.get_by_key(key) for part in self._parts)):
             version = found.metadata.resource_version
@@ -121,9 +123,9 @@ class _Several:
         return oldest
 
     def has_seen(self, namespace: str, resource_version: str) -> bool:
-        """Return whether each part has seen the version."""
+        """Return whether all of these caches have seen the version."""
         return all(part.has_seen(namespace, resource_version) for part in self._parts)
 
     def would_hold(self, body: bytes) -> bool:
-        """Return whether at least one part would store the object."""
+        """Return whether at least one of these caches would store the object."""
         return any(part.would_hold(body) for part in self._parts)

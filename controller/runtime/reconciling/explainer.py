@@ -65,8 +65,8 @@ class Explainer:
     """
     Explains what happens to a name.
 
-    It reads the parts of a controller one after another, so they can change in between. Threads: any thread
-    can call explain.
+    The method explain reads the parts of a controller one after another, so one part can change while another
+    is read. Threads: any thread can call explain.
     """
 
     def __init__(

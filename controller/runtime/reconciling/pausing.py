@@ -3,7 +3,8 @@ Pause the reconciles of an object that has an annotation, or whose namespace has
 
 A reconcile that is in progress continues. The next one only writes the condition Paused, if the status has
 conditions. Events that arrive during the pause are dropped, because the reconcile after the pause reads the
-current state. The annotation is read from the cache, so the pause begins with the annotation's watch event.
+current state. The annotation is read from the cache, so the pause starts when the watch event of the
+annotation arrives.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ class Pausing:
     Calls a reconcile, unless its object is paused. Implements Reconciler[ObjectName].
 
     State: _held, under _lock, paused name -> why it was paused at its last reconcile; _odd, under its own
-    lock, name -> the annotation value that was reported because it does not pause the name.
+    lock, name -> a value of the annotation that does not pause the name, and has been reported.
     Threads: each worker calls reconcile for the name that it works on; any thread can call the other methods.
     """
 
@@ -58,7 +59,7 @@ class Pausing:
         """
         Call the reconcile, unless the object is paused.
 
-        Raises: any error of the reconcile; ClientError if the condition cannot be written.
+        Raises: any error that the reconcile raises; ClientError if the condition cannot be written.
         """
         seen = self._cached(name)
         why = self._why(name, seen, context)
@@ -90,7 +91,7 @@ class Pausing:
         return ""
 
     def _tell_of_odd(self, name: ObjectName, value: str | None, context: Context) -> None:
-        """Report an annotation value that does not pause, once per name and value."""
+        """Report that the value of the annotation does not pause the object, once per name and value."""
         if value is None:
             self._odd.pop(name)
         elif self._odd.get(name) != value:
@@ -110,7 +111,11 @@ class Pausing:
             return self._held.get(name, "")
 
     def count(self) -> int:
-        """Return the number of paused objects, without deleted ones, whose event a predicate can drop."""
+        """
+        Return the number of paused objects.
+
+        Deleted objects are first removed, because a predicate may have dropped their deletion events.
+        """
         self.forget_names(lambda name: self._cached(name) is None)
         with self._lock:
             return len(self._held)

@@ -28,11 +28,15 @@ _OF_THE_GARBAGE_COLLECTOR: Final = frozenset({"foregroundDeletion", "orphan"})
 
 
 class Reconciler(Protocol[S_contra]):
-    """Makes the cluster match an object's spec. The subject is the object in Reconciler[Foo], or its name."""
+    """
+    Makes the cluster match an object's spec.
+
+    The subject of a Reconciler[Foo] is a Foo. The subject of a Reconciler[ObjectName] is an object's name.
+    """
 
     def reconcile(self, subject: S_contra, context: Context, /) -> Result | None:
         """
-        Compare the wanted state with the current state, and write the difference.
+        Compare the desired state with the current state, and write the difference.
 
         There is never more than one running call per object.
         Returns: a Result; None means DONE.
@@ -59,7 +63,7 @@ class ByObject(Generic[K]):
         self._reconcile = reconcile
 
     def reconcile(self, name: ObjectName, context: Context) -> Result | None:
-        """Call the reconcile if the object must be reconciled. Raises: any error of the reconcile."""
+        """Call the reconcile if the object must be reconciled. Raises: any error that reconcile raises."""
         obj = self._cached(name)
         if obj is None or _is_left_to_the_garbage_collector(obj):
             return None
@@ -70,9 +74,10 @@ class ByName:
     """
     Calls a reconcile with a name, even if its object no longer exists. Implements Reconciler[ObjectName].
 
-    The cache does not store an object that does not fit its type. For such a name, the reconcile is not
-    called, because it would clean up as if the object had been deleted. The name is queued again when the
-    object fits, and every MISFIT_SECONDS, because the deletion of such an object causes no watch event.
+    The cache does not store an object that does not fit its type. The reconcile is not called for such an
+    object, because it would clean up as if the object had been deleted. The name is queued again when the
+    object fits. It is also queued every MISFIT_SECONDS, because the deletion of such an object causes no
+    watch event.
     """
 
     def __init__(
@@ -82,7 +87,7 @@ class ByName:
         self._reconcile = reconcile
 
     def reconcile(self, name: ObjectName, context: Context) -> Result | None:
-        """Call the reconcile, unless the object does not fit its type. Raises: any error of the reconcile."""
+        """Call the reconcile, unless the object does not fit its type. Raises: any error that it raises."""
         if self._is_quarantined(name):
             return Result(requeue_after=MISFIT_SECONDS)
         return self._reconcile(name, context)

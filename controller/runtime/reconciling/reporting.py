@@ -63,7 +63,7 @@ def where_is(thread_id: int) -> tuple[traceback.StackSummary, str]:
 
 
 class Outcomes(NamedTuple):
-    """The numbers of successful syncs, of failed ones, and of those that failed with an unexpected error."""
+    """The numbers of successful syncs, of failed syncs, and of failed syncs with an unexpected error."""
 
     synced: int = 0
     failed: int = 0

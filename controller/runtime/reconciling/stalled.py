@@ -1,8 +1,8 @@
 """
 Write the condition Stalled if a reconcile ends with a TerminalError and is not retried until a change.
 
-kstatus, which `helm --wait` and Flux use, reports an object with this condition as Failed. The condition is
-Reconciling instead while the object is retried, and Paused while it is paused.
+kstatus, which `helm --wait` and Flux use, reports an object with this condition as Failed. While the object
+is retried, the condition is Reconciling instead; while the object is paused, it is Paused.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _LONGEST: Final = 32_768
 
 
 def can_stall(kind: type[Kind]) -> bool:
-    """Return whether conditions can be added to a kind's status. Never to built-in kinds or partial views."""
+    """Return whether we can add conditions to a kind's status. False for built-in kinds and partial views."""
     status = fields_of(kind).get("status")
     if status is None or not has_status_subresource(kind) or kind.partial or is_built_in(kind.resource.group):
         return False
@@ -65,7 +65,7 @@ class Stalling:
 
         If the reconcile fails and will be retried, or must wait, the condition Stalled or Paused is replaced
         by Reconciling. Otherwise kstatus would report the object as failed or done.
-        Raises: any error of the reconcile; ClientError if the condition cannot be written after a
+        Raises: any error that the reconcile raises; ClientError if the condition cannot be written after a
         TerminalError or a success, so that the write is retried.
         """
         seen = self._cached(name)
@@ -95,9 +95,10 @@ def tell_condition(seen: Any, context: Context, say: _Say) -> bool:
     Write or remove our condition, unless the object had the right one before the reconcile.
 
     The live object is read first, because the reconcile may have written it. If its generation differs from
-    that of seen, nothing is written: the spec has changed, and the watch event of that causes a reconcile.
+    that of seen, nothing is written, because the spec has changed, and the watch event of that change causes
+    another reconcile.
 
-    Args: seen is the object before the reconcile. Returns: whether seen lacks the right condition.
+    Args: seen is the object before the reconcile. Returns: True if the conditions of seen were not right.
     """
     if seen is None or seen.status is None:
         return False

@@ -1,9 +1,9 @@
 """
 Write a status as a merge patch of its differences, and learn from the response which fields the server drops.
 
-If the server's definition is newer than our type, a PUT would delete its additional fields. If the definition
-is older, the server drops the fields that it lacks, so the object would always differ from the wanted status.
-These fields are logged and do not cause further writes.
+If the server's definition is newer than our type, a PUT would delete the fields that our type lacks. If the
+definition is older, the server drops the fields that it lacks, so the object would always differ from the
+desired status. Dropped fields are logged, and do not cause further writes.
 """
 
 from __future__ import annotations
@@ -74,8 +74,8 @@ class StatusWrites:
     Stores the results of one controller's status writes.
 
     State, under _lock: _dropped, kind and path of a field that the server drops -> when to write the field
-    again; _last, object's UID -> two hashes: of the status that was last wanted, and of the status that the
-    server stored.
+    again; _last, object's UID -> the hash of the last desired status, and the hash of the status that the
+    server then stored.
     Threads: the workers write statuses. Lock: no other lock is acquired while _lock is held.
     """
 
@@ -103,7 +103,7 @@ class StatusWrites:
         """
         Return whether the stored results of earlier writes suggest that a patch would change something.
 
-        Args: obj is the cached object; wanted is the whole status.
+        Args: obj is the cached object; wanted is the whole desired status.
         """
         resource, now = obj.resource.group_resource, self._clock.now()
         made = _hash(wanted), _hash(status_of(obj))

@@ -16,7 +16,7 @@ from handloop.seams.tracing import TRACING, SpanContext, Wait, Work, annotated
 
 def work_of(context: Context, kind: str, taken: Taken, annotations: Mapping[str, str], *, now: float) -> Work:
     """
-    Return the data for the span of a reconcile that begins at now, a time on the controller's clock.
+    Return the data for the span of a reconcile that starts at now, a value returned by Clock.now().
 
     If all watch events that caused the reconcile belong to one trace, the span continues that trace. If they
     belong to several, the span links to them. It also links to the previous reconcile's trace if that
@@ -57,8 +57,8 @@ def sync_span(
     """
     Open a span around a sync of a controller written by hand, if tracing is on.
 
-    The queue of such a controller does not record causes and waits. The last entry in decisions says how the
-    sync ended.
+    The span has no causes and waits, because the queue of such a controller does not record them. The last
+    entry in decisions says how the sync ended.
     """
     return _sync_span(controller, kind, name, decisions) if TRACING.on else nullcontext()
 

@@ -2,8 +2,8 @@
 Track a controller's running reconciles, and report those that block.
 
 Decision: a controller has one thread for this while its reconciles are running, and none while it is idle.
-The thread sleeps until the oldest reconcile reaches the limit. In a busy controller, it therefore wakes up
-once per limit, however many reconciles there are.
+The thread sleeps until the oldest reconcile reaches the limit. In a busy controller, the thread therefore
+wakes up only once every limit_seconds, however many reconciles there are.
 """
 
 from __future__ import annotations

@@ -57,5 +57,5 @@ def lines(why: Why) -> list[str]:
 
 
 def _shown(text: str) -> str:
-    """Return text on one line, with escapes. An error can contain text from anyone."""
+    """Return text on one line, with escapes, because an error can contain text from any user."""
     return text if text.isprintable() else repr(text)[1:-1]

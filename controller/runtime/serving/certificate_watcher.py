@@ -47,8 +47,8 @@ class CertificateWatcher:
 
     If a new pair does not load, the error is counted and logged, and the previous pair stays in use.
 
-    State, under _lock: _context, the TLS context with the pair; _signature, the signature of the files that
-    were last read; _looked_at, the time of the last check. Threads: any thread can call context.
+    State, under _lock: _context, the TLS context with the pair; _signature, the result of _sign for the files
+    that were last read; _looked_at, the time of the last check. Threads: any thread can call context.
     """
 
     def __init__(self, folder: Path, metrics: CertificateMetrics, clock: Clock) -> None:

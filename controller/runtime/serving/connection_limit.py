@@ -11,13 +11,13 @@ from handloop.seams.locks import new_condition
 
 class ConnectionLimit:
     """
-    Admits every new connection. If there are too many, it cuts off the one that has been silent for longest.
+    Admits every new connection. If too many are open, it cuts off the one that was silent for longest.
 
     A client that holds connections open can therefore neither block a probe or scrape, nor cut off an active
     client.
 
-    State, under _lock: _open, the open connections, of which the first has been silent for longest; _at_work,
-    the number of requests that are being answered.
+    State, under _lock: _open, the open connections, in the order of their last request; _at_work, the number
+    of requests that are being answered.
     Threads: the server's thread admits and waits; the connections' threads call the other methods.
     """
 

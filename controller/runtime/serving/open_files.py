@@ -25,7 +25,7 @@ def raise_open_files() -> None:
 
 class SpareDescriptor:
     """
-    A reserved descriptor, which is closed when no other one is left.
+    A reserved file descriptor, which is closed when the process has used up all others.
 
     State, under _lock: _file, None while it is closed. Threads: a server's thread closes it; the threads of
     its connections open it again.

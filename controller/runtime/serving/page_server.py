@@ -1,9 +1,10 @@
 """
-Serve a few pages: health, metrics, and the conversion webhook's responses to posts.
+Serve a few pages: health, metrics, and the conversion webhook, which answers POSTs.
 
-Connections cannot exhaust the process: silent ones are cut off. If there are too many, the one that has been
-silent for longest is cut off, too. A web page in a browser on this machine can also reach loopback, by making
-its own host name point to loopback (DNS rebinding). The server can therefore check a request's Host.
+Connections cannot exhaust the process: silent ones are cut off. If too many are open, the one that has been
+silent for longest is cut off, too. A web page in a browser on this machine can connect to a loopback address
+if it makes its own host name point to that address (DNS rebinding). The server can therefore check the Host
+header of requests.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ _EXHAUSTED_PAUSE_SECONDS: Final = 0.05
 
 class PageServer:
     """
-    Serves a few read-only pages, and answers posts.
+    Serves a few read-only pages, and answers POST requests.
 
     State: the constructor binds the socket, so that a used port is detected before anything starts.
     Threads: `<purpose>-server` accepts connections. Each connection has its own thread until it is closed.
@@ -89,10 +90,11 @@ class PageServer:
         """
         Bind the port, without serving yet.
 
-        Args: posts has the paths that accept a body; with posts, a connection serves several requests. tls
-        returns the context for each new connection; None means plain HTTP. Without a guard, every request is
-        allowed. names are the hosts that requests may name, in lower case; None means any. private are the
-        pages that only clients on this machine may read if there is no guard.
+        Args: posts maps the paths that accept POST requests to the functions that answer them; if there are
+        any, a connection can serve several requests. tls returns the TLS context for each new connection;
+        None means plain HTTP. Without a guard, every request is allowed. names are the hosts that a request's
+        Host header may contain, in lower case; None means any host. private are the pages that only clients
+        on this machine may read if there is no guard.
         Raises: PortInUseError if another process uses the port; ListenError for an address that this machine
         does not have or may not use.
         """
@@ -149,7 +151,7 @@ class PageServer:
         self._server.connections.wait_until_none(seconds)
 
     def stop(self) -> None:
-        """End the thread and close the socket. Blocks: until posts are answered, for at most ten seconds."""
+        """End the thread and close the socket. Blocks: until POSTs are answered, for at most ten seconds."""
         if self._thread is not None:
             self._server.draining.set()
             self._server.stopping.set()

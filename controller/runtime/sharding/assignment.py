@@ -1,8 +1,8 @@
 """
 Compute which member should have which slot, with a pure function that every member calls on its own.
 
-For a while, members can see different Leases and request the same slot. The slot's Lease then admits one of
-them, because the assignment only decides whose elector requests the Lease.
+For a while, members can see different Leases and request the same slot. Only one of them then acquires the
+slot's Lease, because the assignment only decides whose elector requests it.
 
 During a rolling update, members are added and removed one after another. To keep slots from moving often, a
 slot without a holder goes to the youngest member, which the update will not remove. If slots must move, those
@@ -48,7 +48,7 @@ def assignment(
 
 def _level(kept: Sequence[list[int]], least: int) -> None:
     """
-    Move slots until each member has at least the minimum; those that have moved least often move first.
+    Move slots until each member has at least `least`; slots that have moved least often move first.
 
     Each slot comes from the member with the most slots or, if several have equally many, the oldest of them.
     """

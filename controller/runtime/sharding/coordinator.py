@@ -53,13 +53,14 @@ _SHORT: Final = 4
 
 
 class SlotServer(Protocol):
-    """The part of a program that works on its slots; Replica implements it."""
+    """The part of a program that does the work of its slots. Replica implements it."""
 
     def serve(self, slot: int, stop: threading.Event) -> None:
         """
         Do a slot's work, on a thread `slot-<i>`. There is never more than one running call per slot.
 
-        Raises: StopTimeoutError if the work has not ended; the Lease is then not released, but expires.
+        Raises: StopTimeoutError if the work does not end in time after stop is set; the slot's Lease is then
+        not released, but expires.
         Blocks: until stop is set and the work has ended.
         """
 
@@ -67,7 +68,7 @@ class SlotServer(Protocol):
         """React to a lost Lease. Runs on the elector's thread, before stop is set. Must not block."""
 
     def turned(self) -> None:
-        """React to the end of a turn. There is one turn per retry period. Runs on the thread `shards`."""
+        """React to the end of a turn, of which run does one per retry period. Runs on the thread `shards`."""
 
 
 class SlotStatistics(msgspec.Struct, frozen=True, kw_only=True):
@@ -83,10 +84,11 @@ class ShardStatistics(msgspec.Struct, frozen=True, kw_only=True):
     The holders of all slots, as this replica saw them in its last turn. msgspec encodes it as JSON.
 
     Fields: group, the namespace and the common prefix of the Leases' names, as `namespace/name`; leader, a
-    process that runs with leader election under that name, or "": the replicas wait until it has stopped;
-    members, the living replicas including this one, or () if this one has not joined; settled, whether slots
-    can move for balance; held, this replica's slots; unheld, the slots that no member holds; taken, given_up
-    and lost, how many slots this replica has taken, given up, and lost because their Leases were lost.
+    process that still runs with leader election under that name, or ""; the replicas start work only after
+    that process has stopped; members, the living replicas including this one, or () if this one has not
+    joined; settled, whether slots can move for balance; held, this replica's slots; unheld, the slots that no
+    member holds; taken, given_up and lost, how many slots this replica has taken, has given up, and has lost
+    together with their Leases.
     """
 
     group: str
@@ -159,14 +161,14 @@ class _Slot:
         return self.candidacy.is_leader() or self.candidacy.statistics().expires_in_seconds <= seconds
 
     def observe(self, lease: Lease | None, renewal: Renewal | None) -> None:
-        """Record the slot's Lease from the last list. A running elector only looks for our mark in it."""
+        """Record the slot's Lease from the last list. If the elector runs, only our mark in it matters."""
         if self.is_idle and lease is not None:
             self.candidacy.observe(lease)
         elif not self.is_idle and renewal is not None:
             self.candidacy.confirm(renewal, lease)
 
     def ask(self) -> None:
-        """Start the elector, unless it is already running or its last error has not been collected."""
+        """Start the elector, unless it is already running, or its last error awaits take_error."""
         if self.is_idle and self._error is None:
             self._stop = threading.Event()
             self._start(self._run)
@@ -176,7 +178,7 @@ class _Slot:
         self._stop.set()
 
     def unmark(self) -> None:
-        """Remove our mark if a run ended without releasing the Lease. Otherwise, the Lease never expires."""
+        """Remove our mark if a run ended without releasing the Lease, which otherwise would never expire."""
         if self.is_idle and self.candidacy.is_left_marked():
             self._start(self.candidacy.let_expire)
 
@@ -219,11 +221,11 @@ class ShardCoordinator:
     """
     Divides the slots with the other replicas, and runs an elector for each of this replica's slots.
 
-    State, under _lock: _lost, slot -> why its Lease was lost since the last turn; _statistics, those of the
-    last turn. State that only the thread `shards` uses: _living, the members; _settles_at, the time from
-    which slots can move for balance if no member joins or leaves; _wanted, the last assignment; _free_since,
-    slot -> when it was first seen without a known holder; _sources, slot -> the member that held it before;
-    _outage, the server's last error; _leader, the process that runs with leader election, or "".
+    State, under _lock: _lost, slot whose Lease was lost since the last turn -> the reason; _statistics, the
+    statistics of the last turn. State that only the thread `shards` uses: _living, the members; _settles_at,
+    the time from which slots can move for balance if no member joins or leaves; _wanted, the last assignment;
+    _free_since, slot -> when it was first seen without a known holder; _sources, slot -> the member that held
+    it before; _outage, the server's last error; _leader, the process that runs with leader election, or "".
     Threads: `shards` runs `run`; `slot-<i>-lease` renews a slot's Lease; `slot-<i>` serves the slot; any
     thread can call the other methods.
     """
@@ -278,7 +280,7 @@ class ShardCoordinator:
         self._leader = ""
 
     def seconds_to_write(self, slot: int) -> float:
-        """Return for how long only this replica can write for a slot, or 0 if its Lease is not ours."""
+        """Return for how many seconds only we can write for a slot, or 0 if its Lease is not ours."""
         return self._slots[slot].candidacy.seconds_to_write()
 
     def statistics(self) -> ShardStatistics:
@@ -296,7 +298,8 @@ class ShardCoordinator:
         Divide the slots with the other replicas until stop is set. Then end all work, and release the Leases.
 
         Blocks: until stop is set and all work has ended.
-        Raises: ShardMismatchError if another replica has different shards; any error of SlotServer.serve.
+        Raises: ShardMismatchError if another replica has different shards; any error that SlotServer.serve
+        raises.
         """
         log.info("Joining the replicas", lease=self._members.group, shards=str(self._shards))
         try:
@@ -379,10 +382,10 @@ class ShardCoordinator:
         """
         Return whether the assignment must treat a slot without a living holder as ours.
 
-        It must in two cases. First, if our elector may be acquiring the slot, it must not give it up for a
-        new member. Second, if a slot stays free, every member requests it. The member that should have it may
-        be dead, or may have to wait longer: each member counts a Lease's duration from when it first saw the
-        Lease.
+        There are two such cases. First, our elector may be acquiring the slot's Lease, and must not give up
+        for a new member. Second, if a slot stays free, every member requests it, because the member that
+        should have the slot may be dead, or may have to wait longer: each member counts a Lease's duration
+        from when it first saw the Lease.
         """
         if holders.get(slot.number) in self._living:
             return False
@@ -391,7 +394,7 @@ class ShardCoordinator:
         return slot.is_expected(request_seconds) or now - free_since > _PATIENCE_PERIODS * period
 
     def _check_work(self) -> None:
-        """Raise any error of serve. A StopTimeoutError is only logged, because the slot's Lease expires."""
+        """Raise any error that serve raised. StopTimeoutError is only logged, as the slot's Lease expires."""
         for slot in self._slots:
             error = slot.take_error()
             if isinstance(error, StopTimeoutError):
