@@ -52,8 +52,8 @@ class ClientConfig:
     How to reach an API server, and as which user.
 
     host is `scheme://host:port` with an optional path; source describes where the configuration comes from.
-    If disable_compression is true, requests ask for responses without gzip, and for managedFields, although
-    they are not used. The repr contains no secrets.
+    If disable_compression is true, requests ask for responses without gzip. They then also ask for
+    managedFields, which the client does not use. The repr contains no secrets.
     """
 
     host: str
@@ -84,8 +84,9 @@ def load_config(
     Find the configuration.
 
     Args: kubeconfig is one path, master is a server URL, and context is a name in the kubeconfig; "" means
-    the same as None. home and service_account are the folders of the default files. stop is the
-    program's event. It ends the wait for a kubeconfig that is a pipe, and later also a running login program.
+    the same as None. home and service_account are the folders of the default files. The program sets stop
+    when it shuts down. That ends the wait for a kubeconfig that is a pipe, and later any running login
+    program.
     Raises: ConfigError, whose fields describe the problem for the message catalog.
     Blocks: if the kubeconfig is a pipe, for at most a minute.
     """

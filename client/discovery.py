@@ -151,7 +151,7 @@ class Discovery:
         raise LookupError(f"the server has no kind {kind} in {api_version}")
 
     def withholds(self, resource: Resource) -> bool:
-        """Return whether the CRD has the version but does not serve it; False if reading it is forbidden."""
+        """Return whether the CRD lists the version as not served; False if reading CRDs is forbidden."""
         versions = self._definition(resource).get("spec", {}).get("versions", ())
         return any(one["name"] == resource.version and not one["served"] for one in versions)
 
@@ -168,8 +168,8 @@ class Discovery:
         """
         Return the version in which a resource's objects are stored.
 
-        If the objects are stored in the version of `resource`, no request is sent. The result is "" if the
-        hash is empty, or if the server does not serve the stored version.
+        The result is "" if the hash is empty, or if the server does not serve the stored version. If the hash
+        is that of the version in `resource`, no request is needed.
         Args: storage_version_hash is the hash in the resource's discovery document.
         Follows: apiserver pkg/endpoints/discovery/storageversionhash.go.
         """

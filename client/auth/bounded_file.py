@@ -1,5 +1,5 @@
 """
-Reads a kubeconfig and the files that it names, within limits on size and time.
+Reads a kubeconfig and the files to which it refers, within limits on size and time.
 
 An endless file (`/dev/zero`) does not fill the memory, and a pipe without a writer does not block the thread.
 """

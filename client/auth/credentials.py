@@ -30,7 +30,7 @@ _LOCK_RANK: Final = 95
 
 
 class Credentials:
-    """The credentials for a request. This base class has none."""
+    """The credentials for a request. The base class provides none."""
 
     def authorization(self, timeout_seconds: float = FETCH_SECONDS) -> str:  # noqa: ARG002 - no waiting
         """
@@ -43,13 +43,18 @@ class Credentials:
         return ""
 
     def key_pair(self, timeout_seconds: float = FETCH_SECONDS) -> KeyPair | None:  # noqa: ARG002 - no waiting
-        """Return the client certificate to use with the header, or None for the configured one. Can block."""
+        """
+        Return the client certificate to use with the header, or None to use the configured one.
+
+        Blocks: like authorization.
+        """
         return None
 
     def rejected(self, started_at: float) -> bool:  # noqa: ARG002 - nothing to forget
         """
-        Handle a 401 for a request that began at started_at (monotonic) by forgetting older credentials.
+        Handle a 401: forget the credentials, unless they are newer than the rejected request.
 
+        Args: started_at is the monotonic time when the request began.
         Returns: whether a retry can use newer credentials.
         """
         return False
@@ -150,9 +155,9 @@ class FetchedCredentials(Credentials):
     Credentials from a program or a login service. They are fetched when first needed, on expiry and after a
     401.
 
-    At most one fetch runs at a time, on its own thread. Callers that need its result wait for it, each within
-    its own timeout. Later callers wait for a running fetch instead of starting a second one, so a fetch must
-    always end.
+    At most one fetch runs at a time, on its own thread. A caller that needs new credentials waits for the
+    running fetch, within the caller's own timeout. No second fetch is started before the first one has ended,
+    so a fetch must always end.
     State: _outcome is the result of the last fetch, and _fetched_at is when that fetch ended; _usable is true
     until a 401; _running is true during a fetch.
     """

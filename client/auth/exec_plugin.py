@@ -1,10 +1,11 @@
 """
 Credentials from an exec plugin, which is a program that prints an ExecCredential.
 
-A plugin has a deadline, and its output is limited. At the deadline, at a stop and at the end of this process,
-we kill the plugin and all processes that it started, which form a separate process group. Only a plugin that
-can prompt on a terminal stays in our group, because no other group can read from the terminal. In that case
-an interrupt reaches both the plugin and the program, and a deadline kills only the plugin.
+A plugin has a deadline, and its output is limited. Usually, the plugin runs in a process group of its own. At
+the deadline, when stop is set and when our process ends, we kill this group: the plugin and all processes
+that it started. A plugin that can prompt on a terminal runs in our group instead, because no other group can
+read from the terminal. In that case, Ctrl-C interrupts both the plugin and our process, and a deadline kills
+only the plugin.
 Follows: client-go plugin/pkg/client/auth/exec/exec.go, differs: a plugin has a deadline and limited output,
 and ends at a stop; it runs in the kubeconfig's folder, and receives the cluster entry as in the kubeconfig.
 """
@@ -224,7 +225,7 @@ def _written(
     process: subprocess.Popen[bytes], began_at: float, seconds: float, stop: threading.Event
 ) -> tuple[bytes, bytes]:
     """
-    Read until the plugin ends. Its pipes can stay open after that, because its child processes inherit them.
+    Read until the plugin ends, not until its pipes are closed: its child processes may hold the pipes open.
 
     Returns: its output and, unless stderr is a terminal, its error output.
     Raises: _PluginError if it takes too long or writes too much.

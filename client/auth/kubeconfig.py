@@ -60,7 +60,7 @@ class Cluster(_Section, frozen=True):
 
 
 class User(_Section, frozen=True):
-    """Our credentials. exec and auth_provider have the same content as in the file."""
+    """A user's credentials. exec and auth_provider are stored as they are in the file."""
 
     client_certificate: str = ""
     client_certificate_data: str = ""
@@ -190,7 +190,7 @@ def _parse(path: str, text: str | None) -> Any:
 
 
 def _require_shallow(path: str, text: str) -> None:
-    """Check the nesting depth before loading, because the fast YAML reader recurses without a limit."""
+    """Check how deeply a file is nested before loading it: the fast YAML reader recurses without limit."""
     depth = 0
     for event in yaml.parse(text, Loader=_Loader):
         if isinstance(event, yaml.CollectionStartEvent):

@@ -46,8 +46,8 @@ def shown(data: bytes) -> str:
     """
     Return the first 200 characters in ASCII, with control characters escaped, for a log line.
 
-    The text is cut before anything that could be a Secret's values, whatever the object's kind is. The kind
-    could follow later in the text, and list items have no kind.
+    The text is cut before anything that could be the values of a Secret. The object's kind is not checked,
+    because it could follow later in the text, and list items have no kind.
     """
     text = data[: _SHOWN_CHARS * 4].decode("utf-8", "backslashreplace")[:_SHOWN_CHARS]
     if values := _VALUES.search(text):
@@ -80,7 +80,7 @@ def prune(data: bytes) -> bytes:
 
 
 def pruning(decode: Callable[[bytes], T]) -> Callable[[bytes], T]:
-    """Return a decoder that also prunes data that is nested too deeply for the given one."""
+    """Return a decoder that prunes the data and tries again if the data is nested too deeply for decode."""
 
     def decode_any_depth(data: bytes) -> T:
         try:
@@ -116,7 +116,7 @@ def null_as_absent(decode: Callable[[bytes], T]) -> Callable[[bytes], T]:
 
 
 def _remove_null(whole: Any, steps: list[tuple[str, str]]) -> bool:
-    """Remove the null at msgspec's path, which omits map keys, and return whether one was found."""
+    """Remove the null to which an error of msgspec points, and return whether a null was found there."""
     *way, (last, _) = steps or [("", "")]
     for name, index in way:
         whole = whole[int(index)] if index else whole.get(name)

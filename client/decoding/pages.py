@@ -29,7 +29,7 @@ RAW_LIMIT = 65_536
 
 class Undecodable(NamedTuple):
     """
-    An object that does not fit its type, because it was stored under an older schema, or edited by hand.
+    An object that does not fit its type, for example because it was stored under an older schema.
 
     raw is a copy of at most 64 kB of its JSON, which does not keep the page alive.
     """
@@ -72,8 +72,8 @@ class ListPage(Generic[I]):
 
     resource_version is the list's version, from which a watch can continue. continue_token is None on the
     last page. remaining_item_count is None if the server sends none (on the last page, or with selectors).
-    narrowed is true if the server reports that it applied the shard selector (metadata.shardInfo). A false
-    value does not prove the opposite.
+    narrowed is true if the server reports that it applied the shard selector (metadata.shardInfo). If
+    narrowed is false, the server may still have applied the selector.
     """
 
     items: list[I]

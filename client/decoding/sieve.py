@@ -25,7 +25,7 @@ class Sieve(Protocol):
 
 
 class Foreign(NamedTuple):
-    """A dropped object. Everything up to its resource_version has been sent."""
+    """A dropped object. The server has sent all changes up to its resource_version."""
 
     resource_version: str
 

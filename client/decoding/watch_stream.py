@@ -2,11 +2,11 @@
 Reads a watch, by turning raw blocks into whole events.
 
 This module splits the bytes into lines, because only the raw bytes show whether a stream ended or was cut
-off. A line without a newline at the end of the stream is an error, even if the transport ended cleanly, and
-is not decoded. All lines of a block are decoded in one pass, straight into typed objects. That pass fails on
-an ERROR's Status, another kind, an object that does not fit, or an unknown event type. In that case the block
-is decoded again, line by line. If a sieve asks for it, a pass over the names in the metadata comes first, and
-the lines of foreign objects are left out.
+off. If the last line of a stream has no newline, it is not decoded and is an error, even if the transport
+ended cleanly. All lines of a block are decoded in one pass, straight into typed objects. That pass fails if a
+line is an ERROR event, has an unknown event type, or contains an object of another kind or one that does not
+fit its type. In that case the block is decoded again, line by line. If the sieve's metadata_first is true, an
+earlier pass decodes only the metadata that the sieve needs, and drops the lines of foreign objects.
 Decision: Whole blocks, not single objects.
 """
 
@@ -50,7 +50,7 @@ class EventType(StrEnum):
 
 
 class Bookmark(NamedTuple):
-    """A point in the history, without an object. Everything up to its resource_version has been sent."""
+    """A point in the history, without an object. The server has sent all changes up to resource_version."""
 
     resource_version: str
     annotations: Mapping[str, str]
@@ -252,8 +252,9 @@ class WatchStream(Generic[T]):
     """
     Returns the events of one open watch, in order.
 
-    State: _tail holds the parts of an unfinished line whose first bytes arrived at _tail_at. _failed is the
-    error that the next read raises. Only the reading thread uses these fields; close() uses only the stream.
+    State: _tail holds the parts of an unfinished line, and _tail_at is when its first bytes arrived. _failed
+    is the error that the next read raises. Only the reading thread uses these fields; close() uses only the
+    stream.
     """
 
     def __init__(
@@ -280,8 +281,9 @@ class WatchStream(Generic[T]):
         """
         Return the next events, at least one; [] if the server ended the stream cleanly.
 
-        Raises: TransportError; DecodeError for a line that is not an event, or was cut off by the end.
-        Earlier events have already been returned. Later events are lost, and the stream is closed.
+        Raises: TransportError; DecodeError for a line that is not an event, or that is incomplete when the
+        stream ends. The events before the error have already been returned. The events after it are lost, and
+        the stream is closed.
         Blocks: until events arrive. close() ends the wait with StreamClosed.
         """
         try:

@@ -172,9 +172,9 @@ class TLSError(TransportError):
     """
     The TLS connection failed, for example because one side rejected the other's certificate.
 
-    Fields: problem is the reason; issuer is the signer of the server's certificate; names holds the DNS names
-    and addresses for which it is valid; not_after is the end of its validity. If the certificate is not
-    available, the strings are "" and names is ().
+    Fields: problem is the reason. The others describe the server's certificate: issuer is the issuer's name,
+    names holds the DNS names and addresses for which it is valid, and not_after is when it expires. If the
+    certificate is not available, the strings are "" and names is ().
     """
 
     _: KW_ONLY
@@ -331,10 +331,10 @@ def error_from_status(
     retry_after_seconds: float | None = None,
 ) -> APIError:
     """
-    Return an error of the class for a status's reason, or for its code if the reason is unknown.
+    Return an error whose class depends on the status's reason or, if the reason is unknown, on its code.
 
-    If an object does not exist, an API server's 404 names the object in the details, and becomes a NotFound.
-    Any other 404 becomes a NoKindMatch.
+    A 404 becomes a NotFound if its details name an object, because that object then does not exist. Any other
+    404 becomes a NoKindMatch.
     """
     if resource == "secrets":
         status = without_values(status)
@@ -362,10 +362,10 @@ def is_expired(error: Exception) -> bool:
 
 def is_too_large_resource_version(error: Exception) -> bool:
     """
-    Return whether the server has not yet seen the requested resource version.
+    Return True if the requested resource version is newer than any that the server has seen.
 
-    Servers report this as a cause's reason. Older servers report it only in a cause's message, or in the
-    message of a Timeout.
+    Servers report this in the reason of a cause. Older servers report it only in the message of a cause, or
+    in that of a Timeout.
     """
     if not isinstance(error, APIError):
         return False
@@ -377,6 +377,10 @@ def is_too_large_resource_version(error: Exception) -> bool:
 
 
 def seconds_asked_for(error: BaseException) -> float:
-    """Return how many seconds the server asks us to wait before a retry: at most 120; 0 if it does not."""
+    """
+    Return how many seconds the server asks us to wait before a retry, or 0 if it does not ask.
+
+    A longer wait than 120 seconds is cut to 120.
+    """
     wait = error.retry_after_seconds if isinstance(error, APIError) else None
     return min(wait or 0.0, MAX_WAIT_SECONDS)

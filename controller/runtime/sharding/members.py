@@ -1,18 +1,20 @@
 """
 Track the replicas that share the work. Each is a member with its own Lease, and one list returns all Leases.
 
-The same rule as for leaders says whether a member is alive: it counts as dead once its Lease has not changed
-for the Lease's duration, by our clock. The wall clocks of two machines are never compared. If two members
-have different settings, the younger one refuses to start. To notice this, a member joins only after it has
-read the Leases again, two seconds after it created its own.
+A member counts as dead once its Lease has not changed for the Lease's duration, by our clock. Leader election
+uses the same rule. The wall clocks of two machines are never compared.
+
+If two members have different settings, the younger one refuses to start. So that it can notice the other one,
+a member first creates its own Lease, lists the Leases again two seconds later, and only then joins.
 
 A member's Lease also renews the slots that the member has marked (slot_candidacy.py). Before other members
 take a dead member's marked slot, they clear that member's Lease, so that the member cannot renew it.
 
-The members jointly hold the Lease of leader election, whose name is the prefix of the other Leases' names,
-until the last member's work has ended. Meanwhile, no process that runs with --leader-elect, from an earlier
-or later rollout, can become the leader. This Lease is renewed less often than a slot's Lease and lasts twice
-as long, so that a slot's Lease is lost first even if all members are suspended at the same time.
+The members also hold the Lease of leader election together, under one identity, until the last of them has
+shut down its work. Meanwhile, no process that runs with --leader-elect, from an earlier or later rollout, can
+become the leader. The name of this Lease is the prefix of the other Leases' names. This Lease is renewed less
+often than a slot's Lease and lasts twice as long. Even if all members are suspended at the same time, the
+Leases of their slots therefore expire before it does.
 """
 
 from __future__ import annotations
@@ -58,7 +60,7 @@ _MIN_REQUEST_SECONDS: Final = 1.0
 
 
 class ShardMismatchError(Exception):
-    """Another replica splits the same work differently, so that two replicas would write for one object."""
+    """A replica of the same program uses other shard settings, so two replicas could reconcile one object."""
 
     def __init__(self, group: str, holder: str, theirs: str, ours: Shards) -> None:
         count, _, by = theirs.partition("-")
@@ -73,7 +75,7 @@ class _Seen(NamedTuple):
     """
     A Lease from the last list.
 
-    Fields: since, when we first saw its current spec; changed, whether we have ever seen its spec change.
+    Fields: since is when we first saw its current spec. changed is true if we have ever seen its spec change.
     """
 
     lease: Lease
@@ -81,12 +83,12 @@ class _Seen(NamedTuple):
     changed: bool
 
     def expires_at(self) -> float:
-        """Return when the holder's time ends, or -inf if the Lease has no holder."""
+        """Return when the Lease expires, or -inf if the Lease has no holder."""
         spec = self.lease.spec
         return self.since + (spec.lease_duration_seconds or 0) if spec.holder_identity else -inf
 
     def is_over(self, now: float) -> bool:
-        """Return whether the Lease has a holder whose time has ended."""
+        """Return whether the Lease has a holder but has expired."""
         return -inf < self.expires_at() <= now
 
     @property
@@ -96,13 +98,13 @@ class _Seen(NamedTuple):
 
     @property
     def is_cleared(self) -> bool:
-        """Return whether the Lease was released or cleared. Its duration is then RELEASED_SECONDS."""
+        """Return whether the Lease was released or cleared, which sets its duration to RELEASED_SECONDS."""
         spec = self.lease.spec
         return not spec.holder_identity and spec.lease_duration_seconds == RELEASED_SECONDS
 
     @property
     def marked_by(self) -> str:
-        """Return the Lease's holder if the holder's member Lease renews this Lease, otherwise ""."""
+        """Return the Lease's holder if the holder has marked the Lease, otherwise ""."""
         holder = self.lease.spec.holder_identity or ""
         return holder if holder == self.lease.metadata.annotations.get(RENEWED_BY) else ""
 
@@ -111,11 +113,12 @@ class Members:
     """
     Renews this replica's member Lease, and tracks the Leases of the other members and of the slots.
 
-    State: joined, whether this replica may hold slots, because all living members have its settings and no
-    leader is running; _own, the candidate for our member Lease; _leaders, the candidate for the Lease of
-    leader election; _begun_at, when our member Lease was created, or None; _seen, name -> its Lease in the
-    last list; _alone, resource version of a marked Lease whose holder has no member Lease -> when we first
-    saw that; view, which is replaced as a whole.
+    State: joined is true while this replica may hold slots, because all living members have its settings and
+    no leader is running. _own is the candidate for our member Lease, and _leaders is the candidate for the
+    Lease of leader election. _begun_at is when our member Lease was created, or None. _seen maps each Lease's
+    name to the Lease in the last list. _alone is about marked Leases whose holder has no member Lease: it
+    maps the resource version of each to the time when we first saw it without one. view is replaced as a
+    whole.
     Threads: `shards` calls the methods; any thread can read view.
     """
 
@@ -163,7 +166,7 @@ class Members:
 
     @property
     def leader(self) -> str:
-        """Return the process that holds the Lease of leader election as the leader, or ""."""
+        """Return the leader that runs with --leader-elect instead of shards, or "" if there is none."""
         return self._leaders.get_leader() if self._leaders.held_by_another() else ""
 
     def _lock(self, name: str, identity: str, labels: Mapping[str, str] = EMPTY_MAP) -> LeaseLock:
@@ -214,14 +217,18 @@ class Members:
             log.info("Our member Lease stays until it expires", lease=self._own_name, err=str(error))
 
     def work_goes_on(self) -> None:
-        """Renew the Lease of leader election while our work ends. Blocks: for at most the renew deadline."""
+        """
+        Renew the Lease of leader election while our work is shutting down.
+
+        Blocks: for at most the renew deadline.
+        """
         ends_at = self._clock.now() + self._terms.renew_deadline_seconds
         with suppress(ClientError):
             self._look()
         self._keep_leaders_out(ends_at)
 
     def work_has_ended(self) -> None:
-        """Release the Lease of leader election, unless another Lease is still held or the list fails."""
+        """Release the Lease of leader election if no other Lease is held. If the list fails, keep it."""
         with suppress(ClientError):
             self._look()
             now, others = self._clock.now(), (name for name in self._seen if name != self._terms.name)
@@ -244,11 +251,11 @@ class Members:
         ]
 
     def slot_leases(self) -> dict[int, Lease]:
-        """Return slot -> its Lease in the last list."""
+        """Return the Lease of each slot in the last list."""
         return {slot: seen.lease for slot, seen in self._seen_slots()}
 
     def holders(self) -> dict[int, str]:
-        """Return slot -> its holder, for the Leases that have not expired."""
+        """Return the holder of each slot whose Lease has not expired."""
         now = self._clock.now()
         return {
             slot: seen.lease.spec.holder_identity or ""
@@ -260,7 +267,7 @@ class Members:
         return ((n, self._seen[name]) for n, name in enumerate(self._slot_names) if name in self._seen)
 
     def next_change(self) -> float:
-        """Return when the next Lease can expire or when we can join, whichever is first, or infinity."""
+        """Return the earliest time at which a Lease can expire or we can join, or infinity."""
         now = self._clock.now()
         may_join_at = inf if self.joined or self._begun_at is None else self._begun_at + _JOIN_SECONDS
         changes = (may_join_at, *map(self._ends_at, self._seen.values()))
@@ -287,11 +294,11 @@ class Members:
         return self._own.renew_deadline() - self._terms.renew_deadline_seconds
 
     def _own_ends_at(self) -> float:
-        """Return when the other members can treat us as dead, if our last renewal remains the last one."""
+        """Return when the other members can treat us as dead unless we renew our Lease again."""
         return self._own_sent_at() + self._terms.lease_duration_seconds
 
     def _clear_the_dead(self) -> None:
-        """Clear the Leases of dead members, with writes that fail if the member has renewed its Lease."""
+        """Clear the Leases of dead members. If a member has renewed its Lease meanwhile, the write fails."""
         cleared = LeaseSpec(holder_identity="", lease_duration_seconds=RELEASED_SECONDS)
         others = ((name, seen) for name, seen in self._seen.items() if name != self._own_name)
         dead = [
@@ -304,10 +311,10 @@ class Members:
 
     def _renewal(self) -> Renewal | None:
         """
-        Return our last renewal, which also renews the slots that have our mark.
+        Return the last renewal of our member Lease, which also renews the slots that have our mark.
 
-        Returns: the renewal, or None if the list does not show that renewal yet, if we have not joined, or if
-        a living member does not support marks.
+        Returns: the renewal. It is None if the last list does not reflect the renewal yet, if we have not
+        joined, or if a living member does not support marks.
         """
         own, knows = (
             self._seen.get(self._own_name),
@@ -337,12 +344,12 @@ class Members:
         self._clean_up(now)
 
     def _member_of(self, slot: _Seen) -> _Seen | None:
-        """Return the member Lease that renews a marked slot, even if it was cleared, or None if missing."""
+        """Return the member Lease that renews a marked slot, or None. A cleared one is also returned."""
         found = self._seen.get(self._member_name(slot.marked_by))
         return found if found is not None and (found.lease.spec.holder_identity or found.is_cleared) else None
 
     def _ends_at(self, seen: _Seen) -> float:
-        """Return when the time of a Lease's holder ends, or -inf if the Lease has no holder."""
+        """Return when a holder loses a Lease, marked or not, or -inf if the Lease has no holder."""
         if not seen.marked_by:
             return seen.expires_at()
         member = self._member_of(seen)
@@ -351,12 +358,16 @@ class Members:
         return self._alone[seen.version] + marked_seconds(seen.lease.spec)
 
     def _mark_ends_at(self, slot: _Seen) -> float:
-        """Return when a marked slot's holder loses it, or FREE once the holder can no longer renew it."""
+        """Return when a marked slot's holder loses the slot, or FREE once it can no longer renew the slot."""
         ends_at = self._ends_at(slot)  # FREE for a member Lease that was cleared
         return FREE if self._member_of(slot) is None and ends_at <= self._clock.now() else ends_at
 
     def _keep_leaders_out(self, ends_at: float) -> None:
-        """Acquire or renew the Lease of leader election. Younger members renew it only when it is overdue."""
+        """
+        Acquire the Lease of leader election, or renew it if that is due.
+
+        The oldest member renews it first. The others do so only if the oldest member is late.
+        """
         seen = self._seen.get(self._terms.name)
         if seen is not None:
             self._leaders.observe(seen.lease)
@@ -383,9 +394,10 @@ class Members:
 
     def _may_join(self, begun_at: float) -> bool:
         """
-        Return whether it is certain that no replica that splits the work differently is alive.
+        Return whether we can be sure that no replica with different settings is alive.
 
-        A Lease that we have not seen change may belong to a dead member, so we wait until it expires.
+        If a Lease with different settings has not changed since we first saw it, its holder may be dead. We
+        then wait until the Lease expires.
 
         Raises: ShardMismatchError if a Lease with different settings has changed.
         """

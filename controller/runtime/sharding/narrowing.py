@@ -1,8 +1,8 @@
 """
-Report in the log and in /readyz whether the server sends the objects of other slots.
+Report in the log and in /readyz whether the server sends us the objects of other slots or leaves them out.
 
-If it does, this replica drops them. Each informer detects this from the objects that it receives. This module
-summarizes the results in words.
+If the server sends them, this replica drops them. Each informer finds out which is the case from the objects
+that it receives. This module combines the informers' findings into one message.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Narrowing:
     """
     Summarizes, for all informers of a process, whether the server sends the objects of other slots.
 
-    State: _reported, the summary that was last logged.
+    State: _reported is the summary that was logged last.
     Threads: `shards` calls report; any thread can call words.
     """
 
@@ -39,7 +39,11 @@ class Narrowing:
         self._reported: Mapping[str, list[str]] = {}
 
     def words(self) -> str:
-        """Return e.g. "objects of other slots: left out by the server", or "" before the first lists."""
+        """
+        Return the summary in words, or "" before the first lists are complete.
+
+        An example is "objects of other slots: left out by the server".
+        """
         found = self._found()
         if not found:
             return ""
@@ -70,10 +74,10 @@ class Narrowing:
 
     def _found(self) -> dict[str, list[str]]:
         """
-        Return the informers' names, grouped by Restriction.narrowed_by, which is "" for unsharded kinds.
+        Return the informers' names, grouped by Restriction.narrowed_by. The key "" is for unsharded kinds.
 
-        Return {} while this replica has no slot or all slots, or while a first list is in progress. An
-        informer whose list fails is left out.
+        Return {} while this replica holds no slots or all slots, or while a first list is in progress.
+        Informers whose lists fail are not included.
         """
         if not 0 < len(self._held.slots) < self._held.count:
             return {}

@@ -129,7 +129,11 @@ class Replica:
         return SlotRestrictions(self.kinds or ShardScope(self.held, "namespace"))
 
     def fenced(self, client: Client, stop: threading.Event, *, patience_seconds: float) -> Client:
-        """Return a client that writes only in held slots. Outside a reconcile, stop ends its waits."""
+        """
+        Return a client that writes only in held slots.
+
+        In a reconcile, the client stops waiting when the slot's tenure is over; elsewhere, when stop is set.
+        """
         waits = client.until(partial(self.work.stop_of_waits, stop), patience_seconds=patience_seconds)
         fence = partial(WriteFence, seconds_to_write=self.work.seconds_to_write, refusal=NOT_IN_OUR_SLOTS)
         return waits.wrap(fence)
@@ -145,9 +149,9 @@ class Replica:
 
     def _slot_in(self, cache: Cache[Any]) -> Callable[[ObjectName], int | None] | None:
         """
-        With shards by UID, return a function that returns the slot of a name's cached object; otherwise None.
+        With shards by UID, return a function that looks up a name's slot in the cache; otherwise None.
 
-        If the object is not cached, the function returns None, because another replica may have the object.
+        The function returns None if the object is not cached, because its slot is then unknown.
         """
         by_uid = ShardScope(self.held, "uid")
 
@@ -161,7 +165,8 @@ class Replica:
         """
         Declare how kinds are sharded; see Share.
 
-        With shards by UID, the reconciled kind is sharded by UID, owned kinds by label, others not at all.
+        With shards by UID, the reconciled kind is sharded by UID, and owned kinds are sharded by label. Other
+        kinds are not sharded.
         """
         if self.kinds is None:
             return ()
@@ -184,7 +189,8 @@ class Replica:
         """
         Return the map function for a controller; see Share.
 
-        With shards by UID, the kinds that it maps are not sharded, so relations may cross namespaces.
+        With shards by namespace, the function also reports relations that cross namespaces. With shards by
+        UID, such relations are allowed, because mapped kinds are not sharded.
         """
         return NamespaceCrossings(controller, names_of) if self.kinds is None else names_of
 
@@ -214,7 +220,7 @@ class Replica:
 
     def elsewhere(self, name: ObjectName, *, is_known: bool) -> tuple[str, str]:
         """
-        Return why another replica reconciles a name, and which one; see Share.
+        Return why another replica reconciles a name, and that replica's identity; see Share.
 
         With shards by UID, the slot is known only if this replica has the object in its cache.
         """
@@ -252,7 +258,8 @@ class Replica:
         """
         Return the function that acquires and serves slots; see Share.
 
-        With shards by namespace, it first lists the Namespaces, so that requests can exclude some of them.
+        With shards by namespace, the function first lists the Namespaces, because the informers' requests
+        exclude the namespaces of other slots by name.
         """
         self.work.informers = views
         return Part("shards", partial(self._run, client))
@@ -261,7 +268,7 @@ class Replica:
         """
         Run the coordinator. With shards by namespace, list the Namespaces first.
 
-        Raises: any error of ShardCoordinator.run. Blocks: until stop is set and all work has ended.
+        Raises: any error that ShardCoordinator.run raises. Blocks: until stop is set and all work has ended.
         """
         if self.kinds is None:
             try:

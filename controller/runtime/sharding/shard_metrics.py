@@ -14,7 +14,7 @@ CHANGES: Final = ("taken", "given_up", "lost")
 
 class ShardMetrics:
     """
-    The metrics of a replica. They have no label for the slot, because it would add no information.
+    The metrics of a replica. They count slots, and have no label that says which slot it is.
 
     Implements handloop.controller.runtime.election.election_metrics.ElectionReports. Threads: any thread can
     call the methods.
@@ -55,8 +55,8 @@ class ShardMetrics:
         """Do nothing, because report sets the gauges once per turn."""
 
     def slowpath(self, name: str) -> None:
-        """Do nothing, because the number of slow renewals is useful only for a single Lease."""
+        """Do nothing, because a count of slow renewals is useful only if there is a single Lease."""
 
     def handed_over(self, name: str, seconds: float) -> None:  # noqa: ARG002 - slots have no label
-        """Record the takeover of a slot, and the time since another holder last changed its Lease."""
+        """Record a takeover. Args: seconds is the time since another holder last changed the slot's Lease."""
         self._hand_over.observe(seconds)

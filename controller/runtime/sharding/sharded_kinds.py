@@ -47,7 +47,8 @@ class ShardedKinds:
         """
         Decide how a kind is sharded, before its first informer exists.
 
-        Args: by is None if each replica must store all of the kind's objects; later calls cannot undo this.
+        Args: by is None if each replica must store all of the kind's objects. If one controller needs this,
+        later calls for the kind cannot change it.
         Raises: ShardingError if another controller needs the kind to be sharded differently.
         """
         scope = None if by is None else ShardScope(self._held, by)
@@ -58,7 +59,7 @@ class ShardedKinds:
             )
 
     def scope_of(self, kind: type[Kind]) -> ShardScope | None:
-        """Return a kind's scope. After this call, an undeclared kind can no longer be sharded."""
+        """Return a kind's scope. A kind that was not declared before this call is never sharded."""
         return self._scopes.setdefault(kind, None)
 
 
@@ -74,8 +75,9 @@ class _Answer(msgspec.Struct, frozen=True):
 
 class UnlabelledChildren:
     """
-    Reports children that were created without their slot's label, whose watch events no replica receives.
+    Reports children that were created without their slot's label.
 
+    No replica receives the watch events of such children.
     State, under _lock: _resources contains the kinds that have not been reported yet.
     Threads: workers call accepted.
     """
@@ -107,7 +109,7 @@ class UnlabelledChildren:
 
 class NamespaceCrossings:
     """
-    Wraps a map function, and reports once if it returns a name outside its object's namespace.
+    Wraps a map function, and reports the first name that it returns from outside the object's namespace.
 
     With shards by namespace, a replica sees only the objects in its own namespaces.
     Threads: called by listeners.

@@ -40,8 +40,8 @@ class Share(Protocol):
     """
     The part of the work that this process does. Sole and Replica implement it.
 
-    Fields: is_divided is true if other processes do the rest of the work. identity is the process's name in
-    its Leases, or "". restrictions limit the objects that informers store.
+    Fields: is_divided is true if this process does only a part of the work, and other processes do the rest.
+    identity is the process's name in its Leases, or "". restrictions limit the objects that informers store.
     """
 
     is_divided: bool
@@ -76,7 +76,7 @@ class Share(Protocol):
 
     def refuse_names(self, controller: str) -> None:
         """
-        Check a controller that also reconciles the names of deleted objects.
+        Check a controller whose reconcile is also called for objects that no longer exist.
 
         Raises: ShardingError if the work is divided by UID, because a deleted object's name has no UID.
         """
@@ -91,10 +91,10 @@ class Share(Protocol):
         """
 
     def watching(self, client: Client, controller: str, labelled: Sequence[str]) -> Client:
-        """Return a client that reports each child that it creates without the required label."""
+        """Return a client that reports children that were created without the required label."""
 
     def mapped(self, controller: str, names_of: MapFunc[Any]) -> MapFunc[Any]:
-        """Return a map function that also reports names that may belong to another process."""
+        """Return a map function with the same results. It reports names that others may reconcile."""
 
     def admission(
         self,
@@ -118,8 +118,8 @@ class Share(Protocol):
         Return why another process reconciles a name, and that process's identity.
 
         Args: is_known is true if this process has the object with that name in its cache.
-        Returns: the reason and the identity. Both are "" if this process reconciles the name. Each is "" if
-        unknown.
+        Returns: the reason and the identity. Both are "" if this process reconciles the name. If only one of
+        them is known, the other is "".
         """
 
     def statistics(self) -> ShardStatistics | None:
@@ -142,7 +142,7 @@ class Sole:
     identity = ""
 
     def __init__(self, seconds_to_write: Callable[[], float]) -> None:
-        """Args: seconds_to_write returns for how long no other process can become the leader."""
+        """Args: seconds_to_write returns how many seconds remain in which no other process can be leader."""
         self.restrictions = Unrestricted()
         self._seconds_to_write = seconds_to_write
 

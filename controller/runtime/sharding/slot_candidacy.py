@@ -4,29 +4,29 @@ Renew slots' Leases through their holder's member Lease, so that an idle replica
 A slot is renewed in one of two ways, and its Lease shows which:
 
     alone     the holder writes the slot's Lease each retry period, as for any other Lease
-    marked    RENEWED_BY names the holder, and the slot is held for as long as the holder's member Lease. The
-              holder lists all Leases after each renewal of its member Lease, and relies on a mark only while
-              the list shows the mark.
+    marked    the annotation RENEWED_BY on the slot's Lease names the holder. The holder has the slot for as
+              long as it has its member Lease. It lists all Leases after each renewal of its member Lease, and
+              relies on a mark only while the list shows the mark.
 
-The following rules decide who can write if the holder M of a marked slot and another member N see different
-states:
+Suppose that M holds a marked slot, and that N is another member. The two may see different states of the
+Leases. The following rules ensure that they cannot both write in the slot:
 
-  * M can write for one renew deadline after it sent its last renewal of the member Lease. A mark never
-    extends this time. Before M sends a mark, M already relies only on the member Lease, so it does not matter
-    whether the mark arrives. Before M renews a slot alone, M forgets the mark.
-  * N takes a marked slot only if a list shows both the slot's Lease and that M's member Lease has ended. N's
-    write then fails if the slot's Lease has changed since that list. A member Lease can end in two ways. It
-    can stay unchanged for its duration, and then be cleared by N or a third member, with a write that fails
-    if M has renewed it. Or it can be deleted by hand, and then be missing for its duration. In both cases, M
-    sent its last renewal more than a renew deadline ago.
-  * If M's member Lease was replaced, or renewed too late, M does not rely on any of its marks: it writes each
-    slot's Lease before it continues, and gives up the slots whose Leases it cannot write.
-  * If a slot's Lease is changed or deleted by hand, its mark ends with M's next list. If M cannot list, it
-    renews its slots alone after two retry periods.
+  * M can write for one renew deadline after it sent its last renewal of the member Lease. A new mark does not
+    extend that period. Before M sends a mark, M already relies only on the member Lease, so M is safe whether
+    or not the server receives the mark. Before M renews a slot alone, M forgets the mark.
+  * N takes a marked slot only after a list that shows the slot's Lease, and in which M's member Lease has
+    ended. If the slot's Lease has changed since that list, N's write fails. A member Lease can end in two
+    ways. If it stays unchanged for its duration, N or a third member clears it, with a write that fails if M
+    has renewed it meanwhile. If it is deleted by hand, it ends once it has been missing for its duration. In
+    both cases, M sent its last renewal more than a renew deadline ago.
+  * If M's member Lease was replaced, or renewed too late, M does not rely on any of its marks. M then writes
+    each slot's Lease before it continues, and gives up the slots whose Leases it cannot write.
+  * If a slot's Lease is changed or deleted by hand, M's next list no longer shows the mark, and M stops
+    relying on it. If M cannot list, M renews its slots alone after two retry periods.
 
-A replica with an earlier version does not support marks. It waits for a marked Lease's duration, which is 20
-times the usual one. A mark is therefore valid for half of that duration, and is then written again. While a
-replica with an earlier version is alive, no member writes marks.
+Earlier versions of handloop do not support marks. A replica with such a version takes a slot once the slot's
+Lease has not changed for the Lease's duration. A marked Lease therefore has 20 times the usual duration, and
+is written again after half of it. While a replica with an earlier version is alive, no member writes marks.
 """
 
 from __future__ import annotations
@@ -59,11 +59,11 @@ class Renewal(NamedTuple):
 
 class View(NamedTuple):
     """
-    The state of the member Lease and of marked Leases in the last lists.
+    The state of our member Lease and of all marked Leases, as the last list shows it.
 
     Fields: renewal is our last renewal, or None if slots must not be marked. marks maps the name of each
-    marked Lease to its version, and to the time when its holder's member Lease expires. The time is FREE once
-    the holder can no longer renew its member Lease.
+    marked Lease to a pair: the Lease's version, and the time when its holder's member Lease expires. That
+    time is FREE once the holder can no longer renew its member Lease.
     """
 
     renewal: Renewal | None = None
@@ -80,7 +80,7 @@ class _Mark(NamedTuple):
 
 class SlotCandidacy(Candidacy):
     """
-    A candidate for a slot's Lease, which renews the Lease through a mark whenever possible.
+    A candidate for a slot's Lease. Whenever possible, it marks the Lease instead of renewing it each time.
 
     State, under _lock: _mark is our mark, or None if the slot is renewed alone or the mark is uncertain.
     Threads: used by the threads that use a Candidacy, and by `shards`, which calls confirm.
@@ -97,11 +97,12 @@ class SlotCandidacy(Candidacy):
 
     def confirm(self, renewal: Renewal, lease: Lease | None) -> None:
         """
-        Count a renewal of our member Lease as a renewal of the slot if the next list shows our mark.
+        Check whether a list still shows our mark, and forget the mark if the list does not.
 
-        If that list does not show our mark, forget the mark.
+        If it does, the given renewal also counts as a renewal of the slot.
 
-        Args: lease is the slot's Lease in that list, or None.
+        Args: renewal is the last renewal of our member Lease before the list. lease is the slot's Lease in
+        the list, or None.
         Threads: runs on `shards`.
         """
         now = self._clock.now()
@@ -116,15 +117,15 @@ class SlotCandidacy(Candidacy):
 
     def is_left_marked(self) -> bool:
         """
-        Return whether the slot's Lease has our mark.
+        Return whether the slot's Lease still has our mark.
 
-        Without an elector for the slot, nobody removes the mark. The slot's Lease then cannot expire while we
-        renew our member Lease.
+        When the slot's elector has ended, nothing else removes the mark. Until let_expire removes it, each
+        renewal of our member Lease keeps the slot's Lease from expiring.
         """
         return self.is_leader() and self._lease.renewed_by == self._lease.identity
 
     def let_expire(self) -> None:
-        """Remove our mark from the Lease of a slot on which we do not work."""
+        """Remove our mark from the slot's Lease, so that it can expire. Call this only without an elector."""
         self.try_acquire_or_renew(deadline=self._clock.now() + self._config.renew_deadline_seconds)
 
     def try_acquire_or_renew(self, *, deadline: float = inf) -> bool:
@@ -174,7 +175,11 @@ class SlotCandidacy(Candidacy):
         return super()._free_at() if ends_at is None else ends_at
 
     def _ends_at(self) -> float | None:
-        """Return when another member's mark ends (infinity if unknown), or None if there is no such mark."""
+        """
+        Return when the other member that has marked this Lease loses it.
+
+        Returns: the time, infinity if it is unknown, or None if no other member has marked the Lease.
+        """
         holder, lease = self._observed.holder_identity, self._lease
         if not holder or holder == lease.identity or holder != lease.renewed_by:
             return None
@@ -183,5 +188,5 @@ class SlotCandidacy(Candidacy):
 
 
 def marked_seconds(spec: LeaseSpec) -> float:
-    """Return a marked Lease's real duration. The duration that the Lease shows is a multiple of it."""
+    """Return the real duration of a marked Lease, whose spec contains _MARKED_DURATIONS times as much."""
     return (spec.lease_duration_seconds or 0) / _MARKED_DURATIONS

@@ -1,5 +1,5 @@
 """
-Start work on a slot when the caches have its objects, and end the work before the slot is released.
+Start work on a slot once the caches contain its objects, and end the work before the slot is released.
 
     serve:   hold --> caches have it --> open --> stop --> close --> reconciles have ended --> hold no longer
     worker:  with admitted(name): reconcile
@@ -58,8 +58,8 @@ class _Tenure:
 
     State, under SlotWork._lock: open_to contains the controllers that work on the slot. in_flight counts
     their running reconciles. closing is true once no new reconcile may start. idle is set once closing is
-    true and no reconcile is running. over is set once writes are forbidden, even for a reconcile that blocks
-    until the slot has been taken again.
+    true and no reconcile is running. over is set once the tenure's reconciles must no longer write. A late
+    reconcile cannot write even if this process has taken the slot again meanwhile.
     """
 
     def __init__(self, slot: int) -> None:
@@ -90,8 +90,9 @@ class Admission:
         """
         Add a controller to work, before serve is called.
 
-        Args: informers are those that the controller watches; it works on a slot once they have the slot's
-        objects. slot_of returns the slot of a name. If slot_of is None, the name's namespace decides.
+        Args: informers are those that the controller watches. The controller starts to work on a slot once
+        their caches contain the slot's objects. slot_of returns the slot of a name. If slot_of is None, the
+        namespace of a name decides its slot.
         """
         self.informers = informers
         self.worker = worker
@@ -101,13 +102,13 @@ class Admission:
         work.admissions.append(self)
 
     def is_in(self, slot: int, name: ObjectName) -> bool:
-        """Return whether a name is in a slot. With shards by UID, its object must be in the cache."""
+        """Return whether a name is in a slot. With shards by UID, an uncached object's name is in no slot."""
         return self.slot_of(name) == slot
 
     @contextmanager
     def admitted(self, name: ObjectName) -> Iterator[None]:
         """
-        Wrap a worker's reconcile of a name. Meanwhile, the thread's writes belong to the name's slot.
+        Wrap a worker's reconcile of a name. Until it ends, the thread's writes belong to the name's slot.
 
         Raises: SlotOpening if the worker must retry the name, later or when wake is called; SlotNotHeld if it
         must drop the name.
@@ -125,9 +126,9 @@ class SlotWork:
     """
     Does the work on a process's slots.
 
-    Fields: works_in holds the tenure in which a thread reconciles. admissions contains one entry for each
-    controller. informers returns all informers of the process. admissions and informers are complete before
-    serve is called.
+    Fields: works_in holds, for each thread that is reconciling, the tenure of the reconciled name's slot.
+    admissions contains one entry for each controller. informers returns all informers of the process.
+    admissions and informers are complete before serve is called.
     State, under _lock: _tenures maps each slot to its tenure, whose fields _lock also guards. A tenure starts
     before its slot is held and ends after the slot is released, so that an event for the slot's objects
     always finds a tenure.
@@ -146,8 +147,9 @@ class SlotWork:
         """
         Create the work of a process that holds no slots yet.
 
-        Args: seconds_of(slot) returns for how long no other process can write in a slot, or 0 if others can
-        write. drain_seconds is how long to wait for running reconciles before a slot is given up.
+        Args: seconds_of(slot) returns how many seconds remain in which no other process can write in the
+        slot; 0 means that others can. drain_seconds limits the wait for running reconciles before a slot is
+        given up.
         """
         self.works_in: ContextVar[_Tenure | None] = ContextVar("works_in", default=None)
         self.admissions: list[Admission] = []
@@ -166,10 +168,10 @@ class SlotWork:
 
     def seconds_to_write(self, path: str) -> float:
         """
-        Return for how long no other process can write in a write's slot, or 0 if the write must not be sent.
+        Return how many seconds remain for a write, or 0 if the write must not be sent.
 
-        If the thread is reconciling, the write belongs to the slot of the reconciled name. Otherwise the
-        namespace in the path decides its slot.
+        During these seconds, no other process can write in the slot. If the thread is reconciling, the slot
+        is that of the reconciled name. Otherwise the namespace in the path decides the slot.
         """
         tenure = self.works_in.get()
         if tenure is not None:
@@ -181,7 +183,7 @@ class SlotWork:
         """
         Return the event that ends the waits in this thread's requests.
 
-        If the thread is reconciling, the event is `over` of its tenure. Otherwise it is the given one.
+        If the thread is reconciling, that event is the `over` event of its tenure, otherwise the given event.
         """
         tenure = self.works_in.get()
         return otherwise if tenure is None else tenure.over
@@ -219,7 +221,7 @@ class SlotWork:
         """
         Work on a slot until stop is set and the slot's reconciles have ended.
 
-        Raises: StopTimeoutError if reconciles are still running at the end and may still write.
+        Raises: StopTimeoutError if reconciles are still running after drain_seconds.
         Blocks: until stop is set, and then for at most drain_seconds.
         """
         tenure = _Tenure(slot)
@@ -234,7 +236,7 @@ class SlotWork:
             self._end(tenure)
 
     def lost(self, slot: int) -> None:
-        """Refuse writes by a slot's reconciles after its Lease was lost, even if the slot is taken again."""
+        """Refuse all further writes of a slot's reconciles, because the slot's Lease was lost."""
         with self._lock:
             if (tenure := self._tenures.get(slot)) is not None:
                 tenure.closing = True
@@ -268,8 +270,9 @@ class SlotWork:
         """
         Return whether the caches have the slot's objects.
 
-        A cache of an unsharded kind must contain all writes from before the slot was added. A cache of a
-        sharded kind must have listed again. A failing cache is ignored if the controller does not watch it.
+        The cache of an unsharded kind must reflect all writes from before the slot was added. The cache of a
+        sharded kind must have relisted since then. A failing cache is ignored if the controller does not
+        watch its kind.
         """
         return all(
             (each.has_listed(version) and all(one.is_done() for one in behind.get(each, ())))
@@ -296,10 +299,10 @@ class SlotWork:
 
     def _end(self, tenure: _Tenure) -> None:
         """
-        Forget all data about the slot, because the data is outdated if the slot is taken again.
+        Forget all data about the slot, because it would be outdated when this process takes the slot again.
 
-        The slot's names are forgotten before it is released. The names of slots that are added meanwhile are
-        not affected.
+        The controllers forget the slot's names before the slot is released. The names of slots that are added
+        meanwhile are not affected.
         """
         with self._lock:
             tenure.closing = True

@@ -39,7 +39,7 @@ class Commands(NamedTuple):
         return annotations.get(self.paused) == TRUE
 
     def said(self, old: Kind, new: Kind) -> str:
-        """Return the command in an object's change: PAUSED, RESUMED or POKED, or "" if it has none."""
+        """Return the command that a change to an object gives: PAUSED, RESUMED or POKED, or "" if none."""
         before, after = old.metadata.annotations, new.metadata.annotations
         if before.get(self.paused) != after.get(self.paused):
             return PAUSED if self.are_to_pause(after) else RESUMED

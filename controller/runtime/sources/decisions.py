@@ -4,8 +4,8 @@ Record what a controller has recently decided about each name, to explain why a 
     events that predicates dropped     causes that were ignored     waits     reconciles, and how they ended
 
 The record is always on, so adding a line costs only a lock and a struct, and sentences are built only on
-request. The last few lines of each name are stored, for the 10,000 names with the most recent decisions. The
-names that are waiting now are not recorded here, because the queue contains them.
+request. The last few lines of each name are stored, for the 10,000 names with the most recent decisions.
+Which names are waiting now is not recorded here; ask the queue.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ class Decision(msgspec.Struct, frozen=True, gc=False):
     """
     One line of the record.
 
-    Fields: at is the time by the clock. what is one of the constants above, such as DROPPED. text is the
-    ignored event or cause, the reason for a wait, or the error. by is the predicate or other part that
+    Fields: at is a value returned by Clock.now(). what is one of the constants above, such as DROPPED. text
+    is the ignored event or cause, the reason for a wait, or the error. by is the predicate or other part that
     decided. cause is the first cause of a reconcile. milliseconds is the duration of a reconcile, or the
-    longest duration of a wait. changes lists the reconcile's writes. count is the number of consecutive equal
-    lines.
+    longest duration of a wait. changes lists the reconcile's writes. count is the number of equal decisions
+    in a row, which share one line.
     """
 
     at: float

@@ -52,8 +52,8 @@ class ExternalSource(DividedWork):
     """
     Runs one external `source` of a controller. Implements handloop.controller.runtime.life.runnable.Runnable.
 
-    If replicas divide the work, the function runs in each of them, and each controller drops the names of
-    other replicas.
+    If replicas divide the work, the function runs in each replica. Each replica's controller then drops the
+    names that belong to other replicas.
     Fields: name, needs_leader_election and ends_first are those of Runnable.
     Threads: `run-<name>` calls run.
     """

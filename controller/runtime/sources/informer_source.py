@@ -4,9 +4,10 @@ Turn watch events of a kind into names to reconcile.
     informer --> InformerSource: predicates --> names --> ReconcileQueue, with cause and priority
 
 Names from the first list and from resyncs have a lower priority than those from watch events. Both states of
-an update are mapped to names, so that the former owner is also reconciled. If a predicate raises an error,
-the watch event passes. If a map function raises an error, only the names of that state are lost, so that a
-single unusual object does not prevent the start of the controller.
+an update are mapped to names, so that an object's former owner is also reconciled. If a predicate raises an
+error, the watch event is not dropped. If a map function raises an error for one of the two states, only the
+names from that state are missing. A single unusual object therefore does not keep the controller from
+starting.
 Follows: controller-runtime pkg/handler, pkg/internal/source (Kind), differs: an owner must be in its cache;
 errors of predicates and map functions are logged and counted, but do not stop anything.
 """
@@ -82,9 +83,9 @@ class OwnerNames:
     """
     A map function that returns the name of an object's controlling owner, or of all its owners, of one kind.
 
-    The owner's name must be in the cache, but the UID may differ, because a recreated owner can be waiting
-    for the deletion of its predecessor's children. An owner that is not cached yet is queued when it is added
-    to the cache.
+    Only owners whose name is in the cache are returned. The cached owner's UID may differ from the one in the
+    reference, because a recreated owner can be waiting for the deletion of its predecessor's children. An
+    owner that is not cached yet is queued anyway when it is added to the cache.
     """
 
     def __init__(self, owner: type[Kind], cache: OwnerCache, *, every_owner: bool = False) -> None:
@@ -143,10 +144,10 @@ class InformerSource(Generic[T]):
         Args: observed is called for each watch event with `plural.group` and the object's name. gone is
         called for each deleted object, before names are queued. Both are called even if a predicate drops the
         event. panicked counts errors of predicates and map functions. dropped is called for each watch event
-        that a predicate drops, with the event's cause, the predicate's name, and the names to reconcile if
-        they are cheap to compute. recorder, if given, reports each object that does not fit its type, or for
-        which an index function fails. commands, if given, contains the annotations with which users control
-        the objects.
+        that a predicate drops. Its arguments are the event's cause, the predicate's name, and the names that
+        would have been queued, or () if computing them would be expensive. recorder, if given, reports each
+        object that does not fit its type, or for which an index function fails. commands, if given, contains
+        the annotations with which users control the objects.
         """
         self.kind = informer.kind
         self._resource = informer.kind.resource.group_resource
@@ -171,7 +172,7 @@ class InformerSource(Generic[T]):
             self._informer.on_undecodable(partial(self._report_undecodable, self._recorder))
 
     def list_again(self, names: Callable[[ObjectName], bool]) -> None:
-        """Queue each cached object if names returns true for its name, as after the first list."""
+        """Queue each cached object whose name is accepted by names, in the same way as after a first list."""
         for obj in self._informer.list():
             if names(object_name(obj)):
                 self.on_add(obj, is_in_initial_list=True)
@@ -279,14 +280,14 @@ class InformerSource(Generic[T]):
 
 
 def _concerns(predicate: Predicate, old: Kind, new: Kind) -> bool:
-    """Return whether a predicate lets a change pass. A new UID means a deletion and a creation."""
+    """Return whether a predicate lets a change pass. With a new UID, ask it about a delete and a create."""
     if old.metadata.uid != new.metadata.uid:
         return predicate.delete(old) or predicate.create(new)
     return predicate.update(old, new)
 
 
 def _brought(verb: str, states: Sequence[Kind]) -> SpanContext | None:
-    """Return the trace from the object's annotation, or None if an earlier event had the same annotation."""
+    """Return the trace in an object's annotation, or None if the event did not change that annotation."""
     if verb in (LISTED, RESYNCED, DELETED):
         return None
     old, new = (annotated(state.metadata.annotations) for state in (states[0], states[-1]))
@@ -294,7 +295,7 @@ def _brought(verb: str, states: Sequence[Kind]) -> SpanContext | None:
 
 
 def _has_only_another_status(old: Kind, new: Kind) -> bool:
-    """Return whether at most the status differs: the generation and the other metadata are unchanged."""
+    """Return whether nothing but the status can differ, because the generation and metadata are equal."""
     before, after = old.metadata, new.metadata
     same = replace(before, resource_version=after.resource_version) == after
     return same and after.generation > 0

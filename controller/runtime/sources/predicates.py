@@ -21,13 +21,13 @@ class Predicate(Protocol):
     """Selects the events that trigger a reconcile. Must be pure and fast, without requests or locks."""
 
     def create(self, obj: Any, /) -> bool:
-        """Decide about an object that was added to the cache. The first list adds all its objects."""
+        """Return whether the event for an added object passes. The first list adds all its objects."""
 
     def update(self, old: Any, new: Any, /) -> bool:
         """Decide about an object that was changed."""
 
     def delete(self, obj: Any, /) -> bool:
-        """Decide about a deleted object. Args: obj is the object's last known state."""
+        """Return whether the event for a deleted object passes. Args: obj is its last known state."""
 
 
 def _yes(*_: object) -> bool:
@@ -127,8 +127,8 @@ class LabelsMatch:
     """
     Lets watch events pass if a label selector, such as "app=web,tier!=cache", matches the object.
 
-    An update after which the selector no longer matches also passes, because a reconciler that counts
-    matching objects needs it.
+    An update also passes if the selector matched only the old state. A reconciler that counts the matching
+    objects, for example, must notice that the count has changed.
     """
 
     def __init__(self, selector: str) -> None:

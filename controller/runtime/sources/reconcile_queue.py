@@ -2,9 +2,9 @@
 The queue of one controller. It stores names with their causes, delays and priorities.
 
 Names from the initial list and from resyncs have a lower priority, which rises with their age. A failed name
-is queued again after a back-off. A name with a requeue_after is queued again after the requested time. A name
-that failed permanently is queued again only after a change. A resync is not a change, so it does not shorten
-a back-off, even if the back-off is longer than the resync period.
+is queued again after a back-off. If a reconcile returns a requeue_after, its name is queued again after that
+time. A name that failed permanently is queued again only when an object changes. A resync is not a change, so
+it does not shorten a back-off, even if the back-off is longer than the resync period.
 Decision: The last reconcile decides when to look again.
 """
 
@@ -39,10 +39,10 @@ class Cause(NamedTuple):
     """
     One reason to reconcile a name.
 
-    Fields: subject and verb form the label, such as `Deployment updated` or `requeue`. Only a few different
-    labels exist. detail is, for example, an object's name or `after 30s`. is_resync is true if the object has
-    not changed. trace is the span whose write caused the watch event, or the span of the previous reconcile,
-    or None if unknown.
+    Fields: subject and verb form the label, such as `Deployment updated` or `requeue`. There are only a few
+    different labels. detail is, for example, an object's name or `after 30s`. is_resync is true if the object
+    has not changed. trace is the span whose write caused the watch event, or the span of the previous
+    reconcile, or None if neither is known.
     """
 
     subject: str
@@ -61,7 +61,11 @@ class Cause(NamedTuple):
 
 
 class Taken(NamedTuple):
-    """The causes that a worker takes. If there are none, the name is due at due_at; None means never."""
+    """
+    The causes that a worker takes from the queue.
+
+    If causes is empty, due_at is when the name is due, or None if it is not scheduled.
+    """
 
     causes: tuple[Cause, ...]
     due_at: float | None = None
@@ -72,12 +76,14 @@ class Causes:
     """
     Stores the causes of every waiting name, merged per name until a worker takes them.
 
-    State, under _lock: _pending maps each name to its causes in order, and each cause to the object versions
-    that it is about, or to None if it always applies. _more maps a name to the number of causes that were not
-    stored. _scheduled maps a name to the time by the clock when it is due, and to the reason. _own maps a
-    name to the object versions that its last reconcile wrote before it failed. _marks maps a name to the
-    waits of its pending causes. A name with pending causes is in the queue or about to be added. Once a name
-    with a scheduled cause is due, it is in the queue, or is about to be added or taken by a worker.
+    State, under _lock: _pending maps each name to its causes, in order. If a cause is about nothing but
+    status updates, it is mapped to the object versions that they created, otherwise to None. _more maps a
+    name to the number of causes that were not stored. _scheduled maps a name to when it is due (a value
+    returned by Clock.now()), and to the cause that it will then have. _own maps a name to the object versions
+    that its last reconcile wrote before it failed. _marks maps a name to the waits of its pending causes.
+
+    A name with pending causes is in the queue, or is about to be added to it. The same is true of a scheduled
+    name once it is due, unless a worker is about to take it.
     Threads: usable from any thread.
     """
 
@@ -93,10 +99,9 @@ class Causes:
         """
         Store the causes of a name. Call this before the name is queued, so that its worker finds the causes.
 
-        Args: version is the object's version if only its status changed; if it is "", the causes always
-        apply.
-        Returns: whether the causes were stored. Resyncs are not stored while the name backs off, and neither
-        are causes for a status that the name's last reconcile wrote before it failed.
+        Args: version is the object's version if only its status changed, otherwise "".
+        Returns: whether the causes were stored. Resyncs are not stored while the name backs off. An update is
+        not stored if it only reports a status that the name's last reconcile wrote before it failed.
         """
         with self._lock:
             if version and version in self._own.get(name, ()):
@@ -123,7 +128,7 @@ class Causes:
         """
         Record that a reconcile failed, and ignore the updates that its own status writes cause.
 
-        Args: own contains the object versions that those writes created.
+        Args: own contains the resource versions that those status writes returned.
         """
         with self._lock:
             self._own.pop(name, None)
@@ -143,7 +148,11 @@ class Causes:
             self._own.pop(name, None)
 
     def schedule(self, name: ObjectName, due_at: float, cause: Cause) -> None:
-        """Store when a name is due. Its worker calls this before the delayed add. The last call wins."""
+        """
+        Store when a name is due, in place of an earlier time.
+
+        The name's worker calls this before it adds the name to the queue with a delay.
+        """
         with self._lock:
             self._scheduled[name] = (due_at, cause)
             # A resync during the failed reconcile must not cause an immediate retry.
@@ -156,7 +165,7 @@ class Causes:
         return scheduled is not None and scheduled[1].subject == RETRY
 
     def standing(self, name: ObjectName) -> tuple[tuple[Cause, ...], tuple[float, Cause] | None]:
-        """Return the waiting causes, and when and why the name is due if no further cause is added."""
+        """Return a name's waiting causes, and when and why its next scheduled reconcile is due, or None."""
         with self._lock:
             pending = _with_rest(tuple(self._pending.get(name, ())), self._more.get(name, 0))
             return pending, self._scheduled.get(name)
@@ -190,7 +199,8 @@ class Causes:
         """
         Remove and return all causes of a name.
 
-        If there is another cause, also remove the scheduled one, because the reconcile schedules the next.
+        A scheduled cause that is not due yet is removed only if there are other causes. Their reconcile then
+        decides when to schedule the next one.
         """
         with self._lock:
             pending = tuple(self._pending.pop(name, ()))
@@ -217,7 +227,7 @@ def _with_rest(causes: tuple[Cause, ...], more: int) -> tuple[Cause, ...]:
 
 
 def _follows(subject: str, detail: str) -> Cause:
-    """Return the cause of the reconcile that follows the current one."""
+    """Return the cause of the reconcile that the current reconcile schedules."""
     return Cause(subject, detail=detail, trace=TRACING.sampled() if TRACING.on else None)
 
 
@@ -230,9 +240,9 @@ class Standing(NamedTuple):
     """
     The state of a name in its queue.
 
-    Fields: causes are those that wait for a worker. due_in is the number of seconds until the name is due if
-    no further cause is added, or None if it is not scheduled; due is the reason. failures is the number of
-    consecutive failures. gave_up is true if only a change can cause a reconcile.
+    Fields: causes are those that wait for a worker. due_in is the number of seconds until the next scheduled
+    reconcile, and due is its cause; both are None if none is scheduled. failures is the number of consecutive
+    failures. gave_up is true if the name failed permanently and is reconciled only after a change.
     """
 
     causes: tuple[Cause, ...]
@@ -259,7 +269,7 @@ class ReconcileQueue:
         rate_limiter: RateLimiter[ObjectName] | None = None,
         decisions: Decisions | None = None,
     ) -> None:
-        """Args: decisions is the record of the causes that are ignored, and why."""
+        """Args: decisions, if given, records which causes are ignored, and why."""
         self._decisions = decisions
         self._clock = options.seams.clock
         self._rate_limiter = default_rate_limiter() if rate_limiter is None else rate_limiter
@@ -272,9 +282,9 @@ class ReconcileQueue:
         self, name: ObjectName, cause: Cause, *, priority: int = DEFAULT_PRIORITY, version: str = ""
     ) -> None:
         """
-        Queue a name. A resync has no effect if the name failed permanently or is backing off.
+        Queue a name. A resync is ignored if the name failed permanently or is backing off.
 
-        The update of a status has no effect either if the name's last reconcile wrote that status and failed.
+        A status update is ignored if the name's last reconcile wrote that status and then failed.
         Args: version is as in Causes.add.
         """
         if self._is_idle_resync(name, cause):
@@ -328,10 +338,11 @@ class ReconcileQueue:
         self, name: ObjectName, causes: tuple[Cause, ...], seconds: float, why: str = "", marks: Marks = ()
     ) -> None:
         """
-        Park a name with its causes, because a cache does not have the name's own writes yet.
+        Park a name with its causes, for example because a cache does not reflect the name's own writes yet.
 
         The name is queued again after the given seconds, or when wake is called.
-        Args: marks are the waits returned by taken; park adds the wait that starts now. why is its reason.
+        Args: marks contains the earlier waits, as returned by taken. park adds the wait that starts now, for
+        the reason why.
         """
         if TRACE.on:
             self._tell_wait(name, seconds, "a cache does not have its last sync's writes yet")
@@ -365,7 +376,7 @@ class ReconcileQueue:
         """
         Queue a name again after a failed reconcile, after a back-off of at least at_least_seconds.
 
-        Args: reason is a word, such as the class of the error; own is as in Causes.failed.
+        Args: reason is one word, such as the name of the error's class; own is as in Causes.failed.
         Returns: the delay in seconds.
         """
         delay = max(self._rate_limiter.when(name), at_least_seconds)
@@ -418,11 +429,15 @@ class ReconcileQueue:
         return self._causes.have_work(name)
 
     def comes_back(self, name: ObjectName) -> bool:
-        """Return whether the last reconcile of a name failed or raised a WaitError, with no success since."""
+        """Return whether a name's last reconcile failed or raised a WaitError."""
         return self.num_requeues(name) > 0 or self._causes.wait(name)
 
     def depths(self) -> Mapping[int, int]:
-        """Return the number of queued names per priority, including those added again during a reconcile."""
+        """
+        Return the number of queued names per priority.
+
+        A name that was added again during its own reconcile is also counted.
+        """
         return self._queue.depths()
 
     def __repr__(self) -> str:

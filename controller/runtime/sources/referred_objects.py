@@ -11,7 +11,7 @@ again does not need a new list. A name is followed in one of three ways:
     watched     a watch of the name. The number of watches is limited: each needs a thread and a connection
     together    a single watch of the metadata of all objects in a namespace, if it has more than MOST_WATCHES
                 names and the role allows that watch
-    polled      requests for the metadata of all other names, by one thread in turn, at most POLLS a second
+    polled      one thread requests the metadata of all other names in turn, at most POLLS a second
 
 A name without a watch of its own is read from the server.
 """
@@ -101,7 +101,7 @@ class Watcher(Protocol):
 
 
 class _Change(NamedTuple):
-    """The watches to end, and the names that are followed in a different way than before."""
+    """The watches to end, and the names that are now followed in another of the three ways."""
 
     ended: list[Stoppable]
     moved: frozenset[ObjectName]
@@ -115,7 +115,7 @@ class Stoppable(Protocol):
 
 
 def may_exist(name: ObjectName) -> bool:
-    """Return whether a server can have an object with that name. A user can write any text as a name."""
+    """Return whether an object with that name could exist on a server. Users can refer to invalid names."""
     return len(name.name) <= _LONGEST_NAME and not (
         path_segment_errors(name.name) or path_segment_errors(name.namespace)
     )
@@ -145,15 +145,16 @@ class ReferredObjects(Generic[T]):
     One `refers_to` of a controller. Implements handloop.controller.runtime.reconciling.controller.Watch and,
     for the objects in _held, handloop.controller.runtime.guards.own_writes.Mirror.
 
-    State, under _lock (2): _of maps each owner to the names to which it refers. _by maps each name to its
-    owners, which are the objects that refer to it. _in maps each namespace to the names in it that are in _by
-    and can exist. Each of these names is followed in one of three ways: _held, by namespace and name,
-    contains its watch; or _all contains a synced informer for its namespace; or the name is polled, and
-    _polled contains the result of the last poll, or None before the first poll. _refused maps a namespace to
-    the time before which no informer is started for it. _idle maps each name that is in _held without owners
-    to the time since which it has had none. _polls is true while the polling thread runs. _registration is
-    None before start. References are read from the owners' cache under the lock, so that a thread cannot
-    replace another thread's newer result for the same owner.
+    State, under _lock (2): An owner is an object that refers to others. _of maps each owner to the names to
+    which it refers, and _by maps each of these names to its owners. _in maps each namespace to the names in
+    it that are in _by and that may exist. Each name in _in is followed in one of three ways: _held, by
+    namespace and name, contains its watch; or _all contains a synced informer for its namespace; or the name
+    is polled, and _polled contains the result of the last poll, or None before the first poll. If the server
+    refused a namespace's informer, _refused contains the time when another one may be started. _idle contains
+    the names that are in _held although they have no owners any more, each with the time when that began.
+    _polls is true while the polling thread runs. _registration is None before start. An owner's references
+    are read from the owners' cache under the lock. Otherwise, a slow thread could replace another thread's
+    newer result.
     Threads: used by the listeners of the owners and of the referred objects, by the threads of watches, by
     `references-<plural>`, and by workers, which call get.
     """
@@ -214,7 +215,7 @@ class ReferredObjects(Generic[T]):
         """
         Return why the first lists are not complete.
 
-        Failing lists are not included, because they delay only their owners.
+        Failing lists are not included, because they delay only the owners that refer to their objects.
         """
         if self._registration is not None and not self._registration.has_synced():
             return [f"{self.kind.resource.group_resource}: its references are not known yet"]
@@ -227,10 +228,10 @@ class ReferredObjects(Generic[T]):
         Return a referred object from its watch's cache, or from the server if it has no watch of its own.
 
         Returns: the object, or None if it does not exist.
-        Raises: NotReferredError if owner does not refer to it; TerminalError if the name is not allowed;
-        WaitError while its first list fails, or if the object does not fit its type; the errors of
-        ResourceClient.get.
-        Blocks: until its first list has arrived, or for one request.
+        Raises: NotReferredError if owner does not refer to the object; TerminalError if the name is not
+        allowed; WaitError while the first list of the object's watch fails, or if the object does not fit its
+        type; any error that ResourceClient.get raises.
+        Blocks: until the first list of the object's watch has arrived or, without a watch, for one request.
         """
         if not self._refers(owner, name):
             # The owner's watch event may not have reached our listener yet.
@@ -287,7 +288,7 @@ class ReferredObjects(Generic[T]):
         return all(watch.has_seen(resource_version) for watch in held)
 
     def would_hold(self, body: bytes) -> bool:
-        """Return whether the object in body, a response from the server, has a watch of its own."""
+        """Return whether an object has a watch of its own. Args: body is the server's JSON of the object."""
         metadata = msgspec.json.decode(body).get("metadata") or {}
         return self._watch(ObjectName(metadata.get("namespace", ""), metadata.get("name", ""))) is not None
 
@@ -328,9 +329,9 @@ class ReferredObjects(Generic[T]):
 
     def _arrange_locked(self, namespace: str) -> _Change:
         """
-        Start to follow each name in a namespace in one of the three ways.
+        Decide anew in which of the three ways to follow each name in a namespace, and start what is needed.
 
-        Returns: the watches to end, and the names whose owners to wake.
+        Returns: the watches that the caller must end, and the names whose owners it must wake.
         """
         names, held = self._in.get(namespace, set()), self._held.setdefault(namespace, {})
         ended: list[Stoppable] = []
@@ -359,7 +360,11 @@ class ReferredObjects(Generic[T]):
         return _Change(ended, frozenset(moved))
 
     def _may_idle_locked(self, name: ObjectName) -> bool:
-        """Return whether a watch without references continues. It ends at once if other names are polled."""
+        """
+        Return whether the watch of a name without references may continue for now.
+
+        If other names are polled, it ends at once, because one of them can use a watch in its place.
+        """
         return (
             not self._polled
             and self._clock.now() < self._idle.setdefault(name, self._clock.now()) + IDLE_SECONDS
@@ -373,7 +378,11 @@ class ReferredObjects(Generic[T]):
         return "together" if name.namespace in self._all else ""
 
     def _together_locked(self, namespace: str, count: int, ended: list[Stoppable]) -> bool:
-        """Start or stop the informer for a namespace. Return whether it now reports all names there."""
+        """
+        Start or stop the informer for all objects in a namespace.
+
+        Returns: whether an informer is running there and has synced.
+        """
         informer = self._all.get(namespace)
         most = MOST_WATCHES if informer is None else MOST_WATCHES // 2
         now = self._clock.now()
@@ -397,11 +406,11 @@ class ReferredObjects(Generic[T]):
     # names that are polled
 
     def _has_upkeep_locked(self) -> bool:
-        """Return whether a name is polled or idle, or a namespace's informer has not synced yet."""
+        """Return whether the polling thread has work: polled names, idle watches, or unsynced informers."""
         return bool(self._polled or self._idle) or any(not each.has_synced() for each in self._all.values())
 
     def _keep_up_locked(self) -> None:
-        """Start the polling thread if needed. If none is available, an owner's next event tries again."""
+        """Start the polling thread if needed. If no thread is available, retry on an owner's next event."""
         if self._has_upkeep_locked() and not self._polls:
             self._polls = self._watcher.run_beside(f"references-{self.kind.resource.plural}", self._poll)
 
@@ -493,7 +502,7 @@ class ReferredObjects(Generic[T]):
 
 class _Wakes:
     """
-    Wakes a name's owners, except on resyncs.
+    Wakes the owners of a name when its object changes, but not on a resync.
 
     Implements handloop.informers.handlers.ResourceEventHandler.
     """
