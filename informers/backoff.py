@@ -18,8 +18,8 @@ class ExponentialBackoff:
     The reflector's back-off. Delays start at initial_seconds and double each time, up to max_seconds.
 
     A random fraction of each delay is added to it. If more than reset_seconds have passed since construction
-    or the last reset, next resets the delay. Calls of next in between do not extend that time. If failures
-    continue, the delay therefore returns to initial_seconds about every reset_seconds, as in client-go.
+    or the last reset, next resets the delay to initial_seconds. This happens even if failures continue: as
+    in client-go, a long outage resets the delay about every reset_seconds.
 
     Threads: used by the thread that waits.
     """

@@ -5,11 +5,11 @@ A *delta* is a single change: its type, and the object's state after it. The *de
 unprocessed changes, oldest first; this list is never empty. A key is queued only once, and keeps its
 place while more deltas arrive.
 
-The reflector thread enqueues watch events and replaces the content with lists. The informer thread pops and
-resyncs. Any thread can call has_synced.
+The reflector thread calls enqueue_batch with watch events, and replace with complete lists. The informer
+thread calls pop_batch and resync. Any thread can call has_synced.
 
 Follows: client-go tools/cache/delta_fifo.go @32ce75a7d. Differs: enqueue_batch (for Add, Update and Delete)
-and pop_batch move many keys per wake-up; has_synced becomes true only after the last initial object was
+and pop_batch handle many keys per call; has_synced becomes true only after the last initial object was
 processed, as in RealFIFO; keys are computed and objects transformed before anything is queued.
 
 Today's client-go uses RealFIFO instead, by default since 1.33 and always since 1.36
@@ -89,7 +89,7 @@ def extend(deltas: Deltas[T], delta: Delta[T]) -> None:
     """
     Append a delta to its key's deltas, but merge two consecutive Deleted into one.
 
-    The first one is kept. If it holds a tombstone, whose state may be out of date, the second replaces it.
+    The first is kept. But if it holds a tombstone, which may be out of date, the second is kept instead.
     """
     if delta.type is not _DELETED or deltas[-1].type is not _DELETED:
         deltas.append(delta)
@@ -115,7 +115,7 @@ class KnownObjects(Protocol[T_co]):
 
 
 class Listed(list[T]):
-    """The transformed objects of a complete list. `keys` has the store keys from before the transform."""
+    """The transformed objects of a complete list. `keys` has the keys of the objects before the transform."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -192,9 +192,9 @@ class DeltaFIFO(Generic[T]):
         """
         Queue a Replaced for each object of a complete list, and a Deleted for each key that the list lacks.
 
-        The Deleted holds a tombstone with the newest queued state, or with the known state if the key is not
-        queued. If nothing was added before the first call, has_synced waits for the keys that this call
-        queues.
+        Each Deleted holds a tombstone with the newest queued state of its object, or with the stored state if
+        the key is not queued. If nothing was queued before the first call, has_synced returns False until the
+        keys that this call queues are processed.
         """
         with self._lock:
             self._replace_locked(objects)
@@ -220,7 +220,7 @@ class DeltaFIFO(Generic[T]):
 
         Returns: the number of keys, or 0 if no key was queued before the timeout.
         Blocks: until a key is queued, close() is called, or the timeout (None means no limit) has passed.
-        Raises: FIFOClosed if the FIFO is closed and empty; any error from process, which loses the deltas.
+        Raises: FIFOClosed if the FIFO is closed and empty; any error of process; the deltas are then lost.
         Locks: process runs with the FIFO's lock held, so that replace() never compares with a store that
         lacks a popped object. process must not block, call handlers, or call this FIFO, except for
         has_synced and len.
@@ -247,7 +247,7 @@ class DeltaFIFO(Generic[T]):
             self._lock.notify_all()
 
     def has_synced(self) -> bool:
-        """Return whether all keys of the first replace were processed, or events arrived before it."""
+        """Return True if all keys of the first list were processed, or if a watch event was queued first."""
         return self._synced.is_set()
 
     def __len__(self) -> int:
@@ -255,7 +255,7 @@ class DeltaFIFO(Generic[T]):
         return len(self._queue)
 
     def is_drained(self) -> bool:
-        """Return whether nothing is queued or being processed. Blocks: while process is running."""
+        """Return True if no key is queued or being processed. Blocks: while process is running."""
         with self._lock:
             return not self._queue
 

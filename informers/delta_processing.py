@@ -45,7 +45,7 @@ class DeltaProcessor(Generic[T]):
     """
     Applies batches to the store and distributes the changes.
 
-    State: a DeltaProcessor keeps none.
+    State: none.
     Threads: runs on the informer's thread, with the FIFO lock (20) held. It holds block_deltas (30) for the
     whole batch, so that a handler that is added meanwhile receives each object exactly once, either in its
     snapshot or in a notification.
@@ -113,7 +113,7 @@ class DeltaProcessor(Generic[T]):
         previous: list[T | None],
         failed: Mapping[int, Exception],
     ) -> None:
-        """Notify the listeners. previous has the object stored before each delta, failed the ones to skip."""
+        """Notify the listeners. previous has the object stored before each delta. Skip failed deltas."""
         notifications: list[Notification[T]] = []
         # changes has the notifications other than syncs. Until the first sync, both names refer to one list.
         changes = notifications

@@ -4,7 +4,7 @@ Puts complete lists and watch events into the FIFO, and quarantines objects that
 `translate` is pure and turns a block of watch events into entries for the FIFO. `EventIntake` queues them.
 Follows: client-go tools/cache/reflector.go @32ce75a7d (handleAnyWatch). Differs: an event of an unknown type
 does not change the resource version. An object without a name or resource version ends the stream, because
-the reflector could not continue from it.
+the reflector could not resume a watch from such an event.
 """
 
 from __future__ import annotations
@@ -45,11 +45,14 @@ class EventBlock(NamedTuple, Generic[T]):
     """
     A block of watch events, translated for the FIFO.
 
-    entries have the order of the events. The next watch continues from resource_version, unless that is "".
-    accepted counts the events that were understood, and bookmarks counts the bookmarks among them. all_added
-    is whether every understood event was ADDED. deletions counts the DELETED objects. out_of_order is whether
-    an event is older than an earlier one. undecodable contains the event type and the object of each event
-    whose object does not fit its type. end is the error that ends the stream after the entries, or None.
+    entries: the changes, in the order of the events.
+    resource_version: where the next watch continues; "" if the block does not change that.
+    accepted, bookmarks: how many events were understood, and how many of these are bookmarks.
+    all_added: whether every understood event is ADDED.
+    deletions: how many objects were deleted.
+    out_of_order: whether an event is older than an earlier one.
+    undecodable: the event type and the object of each event whose object does not fit its type.
+    end: the error that ends the stream after these entries, or None.
     """
 
     entries: list[tuple[DeltaType, T | DeletedFinalStateUnknown[T]]]
@@ -64,7 +67,7 @@ class EventBlock(NamedTuple, Generic[T]):
 
     @property
     def only(self) -> dict[str, str]:
-        """Return the type and key of the only entry, or {} unless there is exactly one."""
+        """Return the type and key if there is exactly one entry, and otherwise {}."""
         if len(self.entries) != 1:
             return {}
         ((delta_type, obj),) = self.entries
@@ -127,7 +130,7 @@ class ReflectorStore(Protocol[T]):
     """The part of a DeltaFIFO that receives a reflector's objects and events."""
 
     def enqueue_batch(self, entries: list[tuple[DeltaType, T | DeletedFinalStateUnknown[T]]]) -> None:
-        """Queue a block of changes. Raises: ExceptionGroup with the errors of those that are not queued."""
+        """Queue a block of changes. Raises: ExceptionGroup with an error for each change not queued."""
 
     def replace(self, objects: Listed[T], resource_version: str) -> None:
         """Replace the content with a complete list."""
@@ -201,13 +204,13 @@ class EventIntake(Generic[T]):
                 )
 
     def _hold(self, undecodable: Iterable[Undecodable]) -> None:
-        """Quarantine objects before they leave the store, so that no reader takes them for deleted ones."""
+        """Quarantine objects before they leave the store, so that no reader thinks they were deleted."""
         for each in undecodable:
             self._quarantine.add(each)
 
 
 def _misfits(block: EventBlock[T]) -> dict[str, Undecodable]:
-    """Return the objects that exist after a block but do not fit their type, by store key."""
+    """Return the objects that do not fit their type and are not deleted later in the block, by store key."""
     last = {deletion_handling_meta_namespace_key_func(obj): obj for _, obj in block.entries}
     odd = {store_key(each): (event_type, each) for event_type, each in block.undecodable}
     return {

@@ -92,7 +92,7 @@ class SharedInformerFactory:
         return self.informer_of(kind, selection_of(kind, labels=labels, fields=fields))
 
     def informer_of(self, kind: type[T], selection: Selection) -> SharedIndexInformer[T]:
-        """Return the same as informer_for, for a selection that selection_of returned."""
+        """Like informer_for, but takes a selection returned by selection_of."""
         with self._lock:
             informer = self._informers.get((kind, selection))
             if informer is None:
@@ -144,8 +144,8 @@ class SharedInformerFactory:
         """
         Stop all informers permanently.
 
-        Returns: the kinds whose informers have not ended in that time.
-        Blocks: until all have ended, including their running handler calls, or until that time has passed.
+        Returns: the kinds whose informers are still running after the given number of seconds.
+        Blocks: until all informers and their running handler calls have ended, or until the time is over.
         """
         with self._lock:
             self._shutting_down = True

@@ -1,11 +1,11 @@
 """
-Handlers, whose functions an informer calls for every object that is added, updated or deleted.
+Handlers, which an informer calls for every object that is added, updated or deleted.
 
 Objects are shared with the cache, and frozen. A handler runs on its own listener thread, one call at a time.
 It should put a key into a workqueue and return. A delete can arrive as a tombstone,
 `DeletedFinalStateUnknown`. If an object is deleted and recreated between two lists, or while a watch is
-closed, the handler receives *one* update with a different UID. docs/internals/threads-and-locks.md says what
-is not reported.
+closed, the handler receives *one* update with a different UID. docs/internals/threads-and-locks.md says which
+changes are not reported.
 Follows: client-go tools/cache/controller.go @32ce75a7d (ResourceEventHandler and its adaptors).
 """
 
@@ -47,7 +47,7 @@ class ResourceEventHandlerFuncs(Generic[T]):
     """
     A handler made from up to three functions. If a function is missing, its events are ignored.
 
-    The field functions contains those that are not missing.
+    Field: functions contains the functions that were given.
     """
 
     def __init__(

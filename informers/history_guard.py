@@ -43,13 +43,14 @@ class Verdict(Enum):
 
 class ResourceVersionFloor:
     """
-    Decides whether to accept a list that is older than one that was already published.
+    Decides whether to accept a list that is older than the last one that was published.
 
     Usually such a list comes from a server that lags behind, so it is rejected, and the reflector lists
-    again. If the server has refused our version as too large, or has answered with old states for 30 s, the
-    list is accepted, because the server's history was rewound, for example by restoring a backup.
+    again. The list is accepted if the server's history was rewound, for example because a backup was
+    restored. Two signs show that: the server has refused our resource version as too large, or it has
+    answered with old lists for 30 s.
 
-    State: _behind_since is when an old state was first seen, or None if all is normal.
+    State: _behind_since is when the first old list arrived, or None if the last list was not old.
     Threads: used only by the reflector's thread.
     """
 
@@ -59,7 +60,7 @@ class ResourceVersionFloor:
         self._server_denies = False
 
     def server_denies(self) -> None:
-        """Record that the server has not seen our resource version yet."""
+        """Record that the server has refused our resource version as too large."""
         self._server_denies = True
 
     def judge(self, listed: str, seen: str) -> Verdict:
@@ -85,13 +86,14 @@ class HistoryGuard(Generic[T]):
     """
     Prevents objects from going back in time if a server sends events twice or out of order.
 
-    A healthy server's watch is in order, so no check is made until the reflector has seen an event out of
-    order. From then on, before the informer applies a change, it compares UID and resource version with the
-    stored object.
+    A healthy server sends a watch's events in order, so nothing is checked until an event arrives out of
+    order. From then on, before the informer applies a change, it compares the UID and resource version with
+    those of the stored object.
 
-    State: _out_of_order is set by the reflector before it queues such an event, and never cleared. _deleted
-    maps the UIDs of the last deletions to resource versions, oldest first, and is guarded by _lock (97). The
-    reflector writes it, because the FIFO drops deletions of unknown objects; the informer reads it.
+    State: _out_of_order is set by the reflector before it queues an event that is out of order, and never
+    cleared. _deleted maps the UIDs of the last deletions to resource versions, oldest first, and is guarded
+    by _lock (97). The reflector writes _deleted, because the FIFO drops deletions of unknown objects; the
+    informer reads it.
     """
 
     def __init__(self) -> None:
@@ -119,7 +121,7 @@ class HistoryGuard(Generic[T]):
 
     def is_echo(self, delta_type: DeltaType, obj: T | DeletedFinalStateUnknown[T], stored: T | None) -> bool:
         """
-        Return whether a delta is older than the stored object, or not newer than the object's deletion.
+        Return True if a delta is older than the stored object, or not newer than a deletion of its object.
 
         Returns: False for deltas from lists and resyncs, for tombstones, and for objects without a UID.
         """

@@ -5,8 +5,8 @@ Follows: client-go tools/cache (store.go, index.go, thread_safe_store.go) @32ce7
   * Indexer and ThreadSafeStore are one class, because no code here needs the store with explicit keys.
   * An object on which an index function fails is still stored, and is missing only from that index; upstream
     panics after storing it.
-  * The indexes are updated before the object is stored, under the same hold of the lock; upstream stores the
-    object first (updateLocked).
+  * The indexes are updated before the object is stored, and the lock is not released in between; upstream
+    stores the object first (updateLocked).
   * A transaction takes deltas and returns the objects that were replaced, so the informer does not have to
     look them up first.
 """
@@ -211,10 +211,10 @@ class StoreIndex(Generic[T]):
 
 class _Change(Generic[T]):
     """
-    Holds a store's lock during a change, and afterwards logs index failures without the lock.
+    A context manager that holds a store's lock during a change, and then logs index failures without it.
 
-    One line is logged for each index that is missing an object. This class is not a generator, because every
-    change uses it, and a generator would cost as much as changing one object.
+    One line is logged for each index on which the change failed. A class is used instead of @contextmanager,
+    because every change enters it, and a generator would cost as much as changing one object.
     """
 
     def __init__(self, lock: Lock, indexes: Mapping[str, StoreIndex[T]]) -> None:
@@ -241,7 +241,7 @@ class _Change(Generic[T]):
 
 class Indexer(Generic[T]):
     """
-    A store of objects by key. Every write is atomic, and every index always matches the contents.
+    A store of objects by key. Every write is atomic, and updates the indexes together with the objects.
 
     If an index function fails on an object, the store logs the failure once per index, and again only if the
     function has succeeded in between.
@@ -336,7 +336,7 @@ class Indexer(Generic[T]):
         Apply changes in order, as one atomic step. A change that fails does not stop the others.
 
         Returns: the object stored before each change, or None. Handlers receive it as `old`.
-        Raises: TransactionError if a change failed, with the errors and the other changes' results.
+        Raises: TransactionError if a change failed, with the errors, and the results of the others.
         """
         keyed, errors = self._keyed(changes)
         with self._change:
@@ -389,7 +389,7 @@ class Indexer(Generic[T]):
             return sum(index.failed for index in self._indexes.values())
 
     def why_unindexed(self, key: str) -> str:
-        """Return which indexes lack the object with this key, and why, as text; "" if every index has it."""
+        """Return a text that names the indexes that lack this key's object, and why; "" if none lacks it."""
         with self._lock:
             errors = {name: error for name, index in self._indexes.items() if (error := index.error(key))}
         return "; ".join(f'index "{name}": {in_words(error, repr)}' for name, error in errors.items())

@@ -42,12 +42,12 @@ class InformerMetrics(NamedTuple):
     objects: the number of objects in the store. queued_items: the number of keys in the FIFO.
     processing_latency: how many seconds a batch took from the FIFO to the store and the listeners' buffers.
     store_resource_version: the newest resource version that was put into the FIFO, truncated to its last 15
-    digits. relists: the lists after the first one, by RelistReason. watch_restarts: the watches that were
-    opened after the first one. silent_watches: the watches that were closed because nothing arrived.
+    digits. relists: the number of relists, by RelistReason. watch_restarts: the number of watches that
+    were opened after the first one. silent_watches: the number of watches closed because nothing arrived.
     last_event_timestamp: the Unix time when the server last answered, sent an event, or ended a stream.
-    quarantined: the objects that do not fit their type and are kept out of the store. handler_panics: the
-    handler calls that raised. drops_foreign: 1 if the server sends objects that this informer must drop,
-    because it must not store them.
+    quarantined: the number of objects that are not stored because they do not fit their type.
+    handler_panics: the number of handler calls that raised. drops_foreign: 1 if the server sends objects
+    that this informer drops because other processes handle them, otherwise 0.
     Threads: any thread can use the instruments, because each has its own lock.
     """
 

@@ -22,7 +22,8 @@ class InformerOptions(msgspec.Struct, frozen=True, kw_only=True):
     """
     Options for the informers of a manager or factory: `informer_options=InformerOptions(page_size=100)`.
 
-    A Manager itself sets name_suffix and the fields after it. Raises: ValueError if page_size is below 1.
+    A Manager itself sets name_suffix and all fields listed after it. Raises: ValueError if page_size is
+    below 1.
     """
 
     resync_seconds: float = 0
@@ -73,7 +74,7 @@ class InformerOptions(msgspec.Struct, frozen=True, kw_only=True):
             raise ValueError("page_size must be at least 1")
 
     def abridged_of(self, kind: type[Kind]) -> Abridged[Any] | None:
-        """Return how a kind's objects are partially decoded, or None if all are completely decoded."""
+        """Return which of a kind's objects to decode partially, and how; None to decode all completely."""
         return next((each for each in self.abridged if each.kind is kind), None)
 
 

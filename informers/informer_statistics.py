@@ -12,10 +12,11 @@ class InformerStatistics(msgspec.Struct, frozen=True):
     """
     A snapshot of an informer.
 
-    name is, for example, `deployments.apps`; plural is the kind's plural name. objects counts those
-    in the store, queued the keys in the FIFO, and quarantined the objects that do not fit their type.
-    reflector is None before run. unindexed counts index entries that are missing because an index function
-    failed. narrowed_by is what Restriction.narrowed_by returns.
+    name is, for example, `deployments.apps`; plural is the kind's plural name. objects counts the
+    objects in the store. queued counts the keys in the FIFO. quarantined counts the objects that are not
+    stored because they do not fit their type. reflector is None before run. unindexed counts the index
+    entries that are missing because an index function failed. narrowed_by is the result of
+    Restriction.narrowed_by.
     """
 
     name: str

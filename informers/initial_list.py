@@ -60,8 +60,8 @@ class PagedList(Generic[T]):
     """
     A list that is read in pages, all of them at the first page's resource version.
 
-    If the continue token expires during the list, the list is requested again without pages, because the
-    pages of two lists are never mixed.
+    If the continue token expires before the last page, the whole list is requested again without pages. The
+    pages read so far are discarded, because they belong to an older resource version.
 
     Args: resource_version is the minimum version of the list; "" requests the newest state. transform is
     applied to each object when it arrives, so that the untransformed objects are never all in memory.

@@ -110,7 +110,7 @@ def parse_object_name(key: str) -> ObjectName:
 
 
 def namespace_of_key(key: str) -> str:
-    """Return the namespace in a namespaced kind's store key, even if a user typed a name with slashes."""
+    """Return the part of a store key before its first slash: the namespace, or "" if there is no slash."""
     namespace, slash, _ = key.partition("/")
     return namespace if slash else ""
 

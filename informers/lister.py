@@ -65,7 +65,8 @@ class MergedCache(Generic[T]):
     """
     The stores of several namespaces, read as one.
 
-    Fields: stores maps each namespace to its store. The mapping can be replaced, but is never changed.
+    Fields: stores maps each namespace to its store. The mapping can be replaced, but is never modified
+    in place.
     Threads: usable from any thread.
     Follows: controller-runtime pkg/cache/multi_namespace_cache.go.
     """

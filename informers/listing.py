@@ -1,10 +1,10 @@
 """
 Reads one complete list, as a stream if the server supports that, and otherwise in pages.
 
-If the server refuses the stream, or cuts it too early or too often, lists are read in pages until the next
-round. A list must not be older than a minimum resource version. If the server no longer has that version, or
-has not seen it yet, the newest state is requested instead. An older list is rejected until it is certain that
-the server's history was rewound (kubernetes#107457).
+If the server refuses the stream, or ends it very soon or several times before the list is complete, the
+current round reads its lists in pages. Each request names a minimum resource version. If the server no longer
+has that version, or does not have it yet, the newest state is requested instead. A list that is older than
+the last one is rejected until it is certain that the server's history was rewound (kubernetes#107457).
 Follows: client-go tools/cache/reflector.go @32ce75a7d (list, watchList).
 """
 
@@ -71,11 +71,11 @@ class Listing(Generic[T]):
     State:
         _current      the list that is being read, or None.
         streaming     whether this round tries streams.
-        _cut          how many of this round's streams ended early.
-        _refused_rv   whether the server refused our resource version; the next list then requests the newest
-                      state.
+        _cut          how many of this round's streams ended before their list was complete.
+        _refused_rv   whether the server refused our resource version; if so, the next list requests the
+                      newest state.
         _seen         the newest resource version that was published before this list.
-        _wanted       the last request for a list of the newest state; each new request replaces it.
+        _wanted       stands for the last call of want_newest, which assigns a new object.
         _wanted_and_begun     the value that _wanted had when the last list was started.
         _wanted_and_listed    the value that _wanted had when the last published list was started.
     Threads: runs on the reflector's thread. Any thread can call want_newest, and read listed and page, which
@@ -134,7 +134,7 @@ class Listing(Generic[T]):
         """
         Make the next list include everything written before this call. Any thread can call this.
 
-        Even an API server that lags behind must answer that list with the newest state.
+        The list requests the newest state, which even an API server with an old watch cache must return.
         """
         self._wanted = object()
 
@@ -148,7 +148,7 @@ class Listing(Generic[T]):
         Start a list.
 
         Args: seen is the minimum resource version of the list, or "" for none.
-        Returns: whether the list was started. If not, call begin again at once; any necessary wait is over.
+        Returns: whether the list was started. If not, call begin again; begin has waited if necessary.
         """
         self._seen, self._wanted_and_begun = seen, self._wanted
         rv = "" if self.wants_newest or self._refused_rv else seen
@@ -166,8 +166,8 @@ class Listing(Generic[T]):
         """
         Read one page or one block of events.
 
-        Returns: the list once it is complete, and otherwise None. In that case, `in_progress` is False if the
-        caller must call begin again.
+        Returns: the list if it is complete, and otherwise None. If the list failed and must be started again,
+        the result is None and `in_progress` is False.
         Raises: ListFailed if a page could not be read; StaleList if the list is older than an earlier one.
         """
         assert self._current is not None

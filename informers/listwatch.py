@@ -47,7 +47,7 @@ class Watch(Protocol[T]):
 
 
 class ListerWatcher(Protocol[T]):
-    """Lists and watches one kind's objects on a server, or some of them."""
+    """Lists and watches all or some of one kind's objects on a server."""
 
     @property
     def supports_watch_list(self) -> bool:
@@ -81,7 +81,7 @@ class Resources(Protocol[T]):
 
 class ListWatch(Generic[T]):
     """
-    Lists and watches one kind on a server, restricted by namespace, selection and tweak.
+    Lists and watches the objects of one kind in a namespace and a selection. tweak can change each request.
 
     Args: namespace is empty for all namespaces, or for a cluster-scoped kind. If supports_watch_list is
     False, a streaming list is never requested; if it is True, the server can still refuse one. abridged says
@@ -127,7 +127,8 @@ class OpenResponse(Generic[T]):
     A thread that is blocked in a read cannot notice that stopped was set, so stop closes the response during
     the read.
 
-    State: _watch, guarded by _lock (15). opened_at is the Clock.now() just before the stream was requested.
+    State: _watch, guarded by _lock (15). opened_at is when the stream was requested, as a value returned by
+    Clock.now().
     Threads: runs on the reflector's thread; any thread can call stop.
     """
 

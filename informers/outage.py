@@ -5,8 +5,8 @@ The first failure of each kind is logged in one line, with a fix if the user has
 are counted, and their number is logged once a minute. The end of an outage is logged in one line, too.
 
 Each wait is longer than the last one, up to a maximum, and at least as long as the server requested. If
-reflectors share a Reachability, a server's first answer to any request ends all their waits. Their back-offs
-then start over, because an error after the server's return is a new failure, and its first wait is short.
+reflectors share a Reachability, all of them stop waiting as soon as an unreachable server answers any request
+again. Their back-offs start over, because a later error is a new failure, and its first wait must be short.
 Decision: One answer ends an outage for all reflectors.
 """
 
@@ -89,12 +89,13 @@ def is_unanswered(error: Exception) -> bool:
 
 class Hints(msgspec.Struct, frozen=True):
     """
-    A program's additions to a fix: its commands whose output can be passed to `kubectl apply -f -`.
+    What a program adds to the fixes in log lines: its own commands, and the search for a similar resource.
 
-    crd_command prints the CustomResourceDefinitions of the resources in crds, or of any resource if crds is
-    None. rbac_command prints the missing roles, or with `-n NAME`, those in one namespace. A command is "" if
-    the program does not have it. nearest returns a resource on the server that is similar to an unknown one,
-    or "". It can send requests to the server, and does not raise.
+    The output of both commands can be passed to `kubectl apply -f -`. crd_command prints the
+    CustomResourceDefinitions of the resources in crds, or of any resource if crds is None. rbac_command
+    prints the missing roles; with `-n NAME`, it prints those in one namespace. A command is "" if the program
+    does not have it. nearest takes a resource that the server does not have, and returns a similar one that
+    the server has, or "". nearest can send requests to the server, and does not raise.
     """
 
     crd_command: str = ""
@@ -174,9 +175,10 @@ class RetryPause:
     """
     Manages the waits of one reflector.
 
-    State: stopped ends every wait once it is set. _gone is whether the server was unreachable and has not
-    answered since. _returned_at is when it last answered again. retry_at is when the current wait ends (a
-    time of Clock.now()), or None; other threads can read it, and may be one step behind.
+    State: stopped ends every wait once it is set. _gone is True from the first unanswered request until
+    the server answers again. _returned_at is when it last did so. retry_at is when the current wait ends, as
+    a value of Clock.now(), or None if there is no wait. Other threads can read retry_at, and may be one step
+    behind.
     Threads: runs on the reflector's thread; any thread can call stop.
     """
 
@@ -207,7 +209,7 @@ class RetryPause:
 
     def seconds(self, error: Exception, *, gone: bool) -> float:
         """
-        Return how long to wait after this error. Call this once per error.
+        Return how long to wait after this error. Each call advances the back-off.
 
         Args: gone is True if the server did not answer.
         """
@@ -260,7 +262,7 @@ class Doing(IntEnum):
 
 
 class _Trouble(NamedTuple):
-    """Identifies a failure. Error texts are left out, because they contain addresses and times."""
+    """Identifies a failure without its error text, which can contain addresses and times."""
 
     doing: Doing
     error: str
@@ -282,10 +284,10 @@ class Outage:
     State:
         _trouble        the last failure, or None while everything works.
         _said           whether a log line above debug level has reported the outage.
-        _repeats        how often it was repeated since the last line.
-        _worked         whether any stage has succeeded before.
-        _refused_since  the code of the latest errors (0 if they are not refusals), and since when all errors
-                        have had this code.
+        _repeats        how often the failure was repeated since the last log line.
+        _worked         whether any stage has ever succeeded.
+        _refused_since  the last error's code (403, 429, or 0 for any other error), and the time since which
+                        all errors have had that code; None after a success.
         last_error, last_code    the last error and its HTTP status.
         fix             the fix for the last logged error, set before last_error and last_code.
     Threads: runs on the reflector's thread. Other threads can read last_error, last_code and fix, which may
@@ -328,7 +330,7 @@ class Outage:
         """
         Log a failure, and then wait before the next attempt.
 
-        Args: ends_round is whether a new list follows.
+        Args: ends_round is True if the error ends the round, so that a new list follows.
         Blocks: until the wait is over, or until the reflector is stopped.
         """
         gone = is_unanswered(error)
@@ -390,8 +392,8 @@ class Outage:
         """
         Return the kind of an error.
 
-        During the first PATIENCE_SECONDS, a 429 is only a request to wait, and a 403 after a success is
-        temporary.
+        A 429, and a 403 after an earlier success, can be temporary. They have kinds of their own until they
+        have lasted for PATIENCE_SECONDS.
         """
         cause = cause_of(error)
         code = cause.code if isinstance(cause, TooManyRequests | Forbidden) else 0

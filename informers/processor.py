@@ -5,8 +5,8 @@ handler does not delay the others.
 A *listener* is one handler with its buffer and thread. A *notification* reports one object's change. A
 *sync* notification is an update whose two states have the same resource version: the object did not change,
 and is only repeated by a resync or a relist. A resync helps a controller that depends on outside state
-for which no events arrive, or whose sync has a bug. It only repeats the cache, so it cannot deliver events
-that a watch missed.
+for which no events arrive, or whose sync has a bug. A resync only repeats what is in the cache, so it cannot
+deliver events that a watch missed.
 
 The informer thread passes notifications on in batches. For each batch, it acquires a listener's lock once
 and wakes its thread once. The listener thread swaps its whole buffer for an empty one, and calls the handler
@@ -14,11 +14,11 @@ for one notification after the other, in order. Buffers are unbounded: if a hand
 as `statistics()` shows.
 
 Follows: client-go tools/cache/shared_informer.go @32ce75a7d (sharedProcessor, processorListener). Differs: a
-listener has one thread instead of two goroutines and a ring buffer, because Go needs a pump between
-unbuffered channels, and a list with a condition does not; a handler that raises never ends the process,
-whereas a panic does in Go (HandleCrash, unless ReallyCrash is off). The handler's next call follows
-immediately (client-go waits for a second), so that one object does not delay the others. If the handler
-raises for an add of the initial list, the add is considered delivered.
+listener has one thread and a list with a condition; client-go has two goroutines and a ring buffer, because
+its channels are unbuffered. A handler that raises never ends the process, whereas a panic does in Go
+(HandleCrash, unless ReallyCrash is off). After an error, the handler's next call follows immediately
+(client-go waits for a second), so that one object does not delay the others. If the handler raises for an
+add of the initial list, the add is considered delivered.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class ListenerStatistics(msgspec.Struct, frozen=True):
 
     pending counts the notifications that are not handled yet. handled counts the handler's calls so far, and
     panics those that raised. synced is what has_synced returns. blocked_seconds is how long the current call
-    has been running, measured from the first snapshot that saw it.
+    has been running since the first snapshot that was taken during the call.
     """
 
     name: str
@@ -102,8 +102,8 @@ class ProcessorListener(Generic[T]):
         _thread         None until started; stays set after the thread has ended.
     State without a lock:
         _in_hand, _handled, _panics  written only by the listener thread; a reader may be one call behind.
-        _looked  _handled when a snapshot first saw the current call, and the time of that snapshot; written
-                 by the threads that take snapshots.
+        _looked  the value of _handled and the time at the first snapshot during the current call, or None;
+                 written by the threads that take snapshots.
     Threads: add is called on the informer thread, or on the thread that adds the handler; run has its own
     thread.
     """
@@ -333,7 +333,7 @@ class SharedProcessor(Generic[T]):
             return list(self._syncing)
 
     def add_listener(self, listener: ProcessorListener[T]) -> None:
-        """Add a listener, and start it if the others run. Until the next resync check, it receives syncs."""
+        """Add a listener, and start it if the others are running. At first, it receives syncs, too."""
         with self._listeners_lock:
             self._syncing[listener] = True
             if self._started:
@@ -343,7 +343,7 @@ class SharedProcessor(Generic[T]):
         """
         Stop a listener and remove it. An unknown listener is ignored.
 
-        Its last call may still be running; join() waits for it. A removed listener is not started later.
+        A handler call may still be running; join() waits for it. A removed listener is not started later.
         """
         with self._listeners_lock:
             # Stop under the lock. Otherwise a second removal could return before the listener is stopped.
@@ -360,8 +360,8 @@ class SharedProcessor(Generic[T]):
         """
         Pass a batch of notifications to all listeners.
 
-        Args: changes are the notifications other than syncs, for listeners that are not syncing; initial is
-        the number of adds of the initial list.
+        Args: changes are the notifications without syncs, for listeners that do not receive syncs now;
+        initial is the number of adds of the initial list.
         """
         with self._listeners_lock:
             for listener, syncing in self._syncing.items():
@@ -373,7 +373,7 @@ class SharedProcessor(Generic[T]):
                         _tell(listener, batch)
 
     def should_resync(self) -> bool:
-        """Return whether a resync is due for any listener. Until the next call, only those receive syncs."""
+        """Return whether a resync is due for any listener. Turn syncs on for those, and off for others."""
         now = self._clock.now()
         with self._listeners_lock:
             for listener in self._syncing:
@@ -381,7 +381,7 @@ class SharedProcessor(Generic[T]):
             return any(self._syncing.values())
 
     def resync_check_period_changed(self, effective: Callable[[float], float]) -> None:
-        """Recompute every listener's period from the one that it requested."""
+        """Recompute every listener's resync period from its requested period."""
         with self._listeners_lock:
             for listener in self._syncing:
                 listener.resync_seconds = effective(listener.requested_resync_seconds)
@@ -410,7 +410,7 @@ class SharedProcessor(Generic[T]):
 
 class ResyncPeriods:
     """
-    How often the handlers of one informer receive every object again, in seconds; 0 for never.
+    The periods, in seconds, after which an informer's handlers receive every object again; 0 for never.
 
     An informer has one *check period*. After each one, it checks which listeners are due for a resync, so a
     handler's effective period is a multiple of the check period.
@@ -425,10 +425,10 @@ class ResyncPeriods:
 
     def admit(self, requested: float | None, *, started: bool) -> float:
         """
-        Return the resync period that a handler is granted for its request.
+        Return the resync period that a handler gets for its request.
 
         A request for less than the check period shortens the check period. Once the informer has started,
-        the request is raised to the check period instead.
+        the check period stays, and the handler gets the check period.
 
         Args: requested is in seconds, or None for the informer's default.
         """

@@ -34,9 +34,10 @@ class Observed(Protocol):
 
 class SyncProgress:
     """
-    Logs each cache's progress every interval_seconds; every five minutes, as a warning with the last errors.
+    Logs each cache's progress every interval_seconds.
 
-    State: _next_at and _warn_at are times of Clock.now(); _said is whether a line was logged.
+    Every five minutes, the line is a warning, and also contains the last errors.
+    State: _next_at and _warn_at are values of Clock.now(). _said is whether a line was logged.
     Threads: used by the thread that waits.
     """
 
@@ -89,7 +90,7 @@ class SyncProgress:
 
 
 def describe(statistics: InformerStatistics, now: float) -> str:
-    """Describe one informer in a few words; now is a time of Clock.now()."""
+    """Describe one informer in a few words; now is a value returned by Clock.now()."""
     name, reflector = statistics.plural, statistics.reflector
     if statistics.synced:
         return f"{name} ✓ {_number(statistics.objects)}"

@@ -26,13 +26,12 @@ class Quarantine:
     The objects of one informer that exist on the server but do not fit their type.
 
     They are kept out of the store, counted, and logged once. The store contains neither such an object nor
-    its earlier state, because a controller must not act on a copy that no longer describes the object. The
-    object therefore leaves the store with a tombstone, as if its deletion had been missed, and is added
-    again once it fits its type. To distinguish it from a deleted object, call `is_quarantined` or register
-    with `on_undecodable`.
+    its earlier state, because a controller must not act on an outdated copy. The object therefore leaves the
+    store with a tombstone, as if its deletion had been missed, and is added again once it fits its type. To
+    distinguish such an object from a deleted one, call `is_quarantined` or register with `on_undecodable`.
 
-    State: _held maps store keys to the objects that did not fit; _mended contains the keys of objects that
-    fit now but are still in the FIFO. Only the reflector thread writes both.
+    State: _held maps store keys to the objects that do not fit. _mended contains the keys of objects that
+    fit again, but may still wait in the FIFO. Only the reflector thread changes _held and _mended.
     Threads: any thread can add callbacks and query objects.
     """
 
@@ -53,13 +52,13 @@ class Quarantine:
             return len(self._held)
 
     def is_quarantined(self, key: str) -> bool:
-        """Return whether the object with this key does not fit, or fits now but is not stored yet."""
+        """Return True if this key's object does not fit its type, or fits again but is still in the FIFO."""
         with self._lock:
             held, mended = key in self._held, key in self._mended
         return held or (mended and not self._in_store(key))
 
     def is_idle(self) -> bool:
-        """Return whether no object is in the quarantine or on its way back to the store."""
+        """Return True if no object is in the quarantine or on its way back to the store."""
         with self._lock:
             return not self._held and not self._mended
 
@@ -78,7 +77,7 @@ class Quarantine:
             self._call(callback, undecodable)
 
     def add(self, undecodable: Undecodable) -> None:
-        """Put an object into the quarantine. If this version was not there, log it and call the callbacks."""
+        """Quarantine an object. Log it and call the callbacks, once for each of its resource versions."""
         key = store_key(undecodable)
         with self._lock:
             before = self._held.get(key)
@@ -105,7 +104,7 @@ class Quarantine:
         """
         Release the objects with these keys, because they now fit their type or no longer exist.
 
-        Args: mended contains the keys of the objects that fit and are in the FIFO.
+        Args: mended contains the keys of objects that fit their type and were put into the FIFO.
         """
         # Only this thread writes _mended. The store has its own lock, so query it without holding ours.
         arrived = {key for key in self._mended if self._in_store(key)}

@@ -99,8 +99,8 @@ class ReflectorStatistics(msgspec.Struct, frozen=True):
     A snapshot of a reflector.
 
     listed and page count the objects and pages read so far of the current list; page is 0 while the list is
-    streamed. relists counts the lists after the first one, by RelistReason. watches counts the streams that
-    were opened. last_event_at and retry_at are times of Clock.now(), or None. fix is the remedy for the last
+    streamed. relists has the number of relists for each RelistReason. watches counts the streams that were
+    opened. last_event_at and retry_at are values of Clock.now(), or None. fix is the remedy for the last
     logged error, or "" if waiting is enough. last_code is the last error's HTTP status, or 0.
     """
 
@@ -121,7 +121,7 @@ class Tally:
     """
     Counts one reflector's lists and watches, for its statistics and metrics.
 
-    State: listed is whether any list has been published. last_event_at is a time of Clock.now(), or None
+    State: listed is whether any list has been published. last_event_at is a value of Clock.now(), or None
     before the server's first answer.
     Threads: only the reflector's thread writes. Other threads can read, and may be one step behind.
     """
@@ -136,7 +136,7 @@ class Tally:
 
     @property
     def relists(self) -> dict[str, int]:
-        """Return the number of lists after the first one, by RelistReason. The dict is a copy."""
+        """Return the number of relists, by RelistReason. The dict is a copy."""
         return dict(self._relists)
 
     def list_taken(self, reason: RelistReason) -> None:
@@ -335,7 +335,7 @@ class Reflector(Generic[T]):
 
     def _may_go_on(self, state: State) -> bool:
         """
-        Return False if a newer or wider list is needed, so that the round must end.
+        Return False if the round must end, because the newest state or more objects must be listed.
 
         A list in progress is completed first, unless the restriction allows no objects.
         """
@@ -484,7 +484,8 @@ class Reflector(Generic[T]):
         """
         Return the state that follows a watch on which nothing arrived for too long.
 
-        Usually nothing has changed, so another watch follows. If the server is gone, that watch fails.
+        Usually nothing has changed, so another watch follows. If the server is unreachable, the new
+        watch fails.
         """
         log.debug("Watch was silent, opening another", v=4, reflector=self.name, err=str(error))
         self._metrics.silent_watches.inc()

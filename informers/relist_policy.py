@@ -2,8 +2,8 @@
 Decides whether an error from a watch requires a new list, or only a new watch.
 
 A list is expensive, because it transfers all objects. The reflector therefore lists only if a new watch would
-not help: if the server refuses our resource version, or several watches in a row deliver nothing. After a
-broken connection, an overloaded server or an unreadable end of a stream, a new watch is enough.
+not help: if the server refuses our resource version, or several watches in a row deliver nothing. A new
+watch is enough if the connection broke, the server is overloaded, or a stream became unreadable.
 Follows: client-go tools/cache/reflector.go @32ce75a7d. Differs: in client-go, a watch that cannot be opened
 causes a new list, except after a refused connection or a 429, and so does a very short watch; a broken stream
 does not (apimachinery pkg/watch/streamwatcher.go). In client-go, an unreadable event always causes a new
@@ -39,7 +39,7 @@ SILENT_WATCHES: Final = 2
 
 
 class RelistReason(StrEnum):
-    """Why a list was made after the first one."""
+    """Why the reflector relisted."""
 
     EXPIRED = "expired"  # 410
     TOO_LARGE = "too-large"  # the server has not seen our resource version
@@ -88,7 +88,7 @@ def may_open_again(error: Exception) -> bool:
 
 class RelistPolicy:
     """
-    Decides what follows each watch that ended with an error.
+    Decides whether a new list or a new watch follows a watch that ended with an error.
 
     State: _fruitless is how many watches in a row delivered nothing; _bookmarks_seen is whether this server
     sends bookmarks.
@@ -110,7 +110,7 @@ class RelistPolicy:
 
         A new watch continues from the same resource version.
 
-        Args: brought_nothing is whether no event of this watch was understood.
+        Args: brought_nothing is True if this watch delivered no event that was understood.
         """
         if isinstance(error, TooManyRequests):
             return None

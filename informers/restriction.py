@@ -54,7 +54,7 @@ class Restriction(Protocol[T]):
 
     @property
     def narrowed_by(self) -> str:
-        """Return how disallowed objects are excluded; "" if there are none, or if it is not known yet."""
+        """Return what excludes the disallowed objects; "" if all are allowed, or if that is not known yet."""
 
     # for the informer
 
@@ -78,7 +78,7 @@ class Restriction(Protocol[T]):
         """Report no more changes."""
 
     def has_listed(self, version: int) -> bool:
-        """Return whether a list of all the objects allowed since that version has been processed."""
+        """Return whether all objects that the given version allowed have been listed and processed."""
 
     # for the reflector
 
@@ -92,7 +92,7 @@ class Restriction(Protocol[T]):
 
     @property
     def is_wide(self) -> bool:
-        """Return whether a new watch would exclude disallowed objects that the open one delivers."""
+        """Return True if the open watch delivers disallowed objects that a new watch would exclude."""
 
     def before_list(self, stopped: threading.Event) -> bool:
         """
@@ -115,10 +115,10 @@ class Restriction(Protocol[T]):
 
     @property
     def now(self) -> object:
-        """The set of objects that are allowed now. Each change creates a new instance."""
+        """An object that stands for the current restriction. Each change replaces it with a new one."""
 
     def version_of(self, namespace: str) -> int | None:
-        """Return the version since which a namespace is allowed: 0 means always, None means not now."""
+        """Return the version that allowed a namespace: 0 if it always was, None if it is not allowed now."""
 
     def holds(self, obj: Kind) -> bool:
         """Return whether an object is allowed now."""

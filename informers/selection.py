@@ -115,7 +115,7 @@ class Selection:
         return exact(self.fields, NAME) or ""
 
     def narrowed(self, options: ListOptions) -> ListOptions:
-        """Return the options of a list or watch with this selection added."""
+        """Add this selection to the selectors of a list's or watch's options, and return the result."""
         return replace(
             options,
             label_selector=",".join(filter(None, (options.label_selector, str(self.labels)))),
@@ -133,17 +133,17 @@ class Selection:
 
     def check_name(self, what: str, name: ObjectName) -> None:
         """
-        Check that a selected object can have this name.
+        Check whether the selection excludes an object with this name.
 
-        Raises: OutsideSelection if not; its message begins with `unable to {what}`.
+        Raises: OutsideSelection if it does. The message begins with `unable to {what}`.
         """
         self._check(what, {NAME: name.name, NAMESPACE: name.namespace})
 
     def check_list(self, what: str, labels: Selector, namespace: str) -> None:
         """
-        Check that selected objects can have these labels and this namespace, which is "" for all.
+        Check whether the selection excludes all objects with these labels in this namespace, "" for any.
 
-        Raises: OutsideSelection if not, as check_name does.
+        Raises: OutsideSelection if it does. The message begins with `unable to {what}`.
         """
         for ours in self.labels.requirements:
             if any(_contradict(ours, theirs) for theirs in labels.requirements):
@@ -151,7 +151,7 @@ class Selection:
         self._check(what, {NAMESPACE: namespace})
 
     def _check(self, what: str, known: Mapping[str, str]) -> None:
-        """Args: known maps fields to the values of the requested objects; "" stands for any value."""
+        """Args: known maps fields to the values that the requested objects have; "" stands for any value."""
         for term in self.fields:
             value = known.get(term.field, "")
             if value and (value == term.value) is not term.equal:
@@ -164,7 +164,7 @@ _ONE_OF: Final = (Operator.EQUALS, Operator.DOUBLE_EQUALS, Operator.IN)
 
 
 def _contradict(one: Requirement, other: Requirement) -> bool:
-    """Return whether two terms surely exclude each other, such as `a=b` and `a=c`, or `a` and `!a`."""
+    """Return True if surely no object matches both terms, such as `a=b` and `a=c`, or `a` and `!a`."""
     if one.key != other.key:
         return False
     for values, rule in ((one, other), (other, one)):

@@ -18,9 +18,9 @@ from handloop.seams.locks import new_lock
 
 class Held(NamedTuple):
     """
-    A snapshot of the held slots, each with the version that added it.
+    A snapshot of the held slots.
 
-    A slot that was released can be added again.
+    version is the snapshot's version. since maps each held slot to the version that last added the slot.
     """
 
     version: int
@@ -77,8 +77,8 @@ class HeldSlots:
         """
         Hold a slot from now on. If it is already held, nothing changes.
 
-        Returns: the version that includes the slot. Pass it to `SharedIndexInformer.has_listed` to find out
-        whether the slot's objects are in the store.
+        Returns: a version of the held slots that includes this slot. Pass this version to
+        `SharedIndexInformer.has_listed` to find out whether the slot's objects are in the store.
         Raises: ValueError if the slot number is out of range. Blocks: while the followers are called.
         """
         if not 0 <= slot < self.count:
@@ -89,7 +89,7 @@ class HeldSlots:
         """
         Release a slot. After this returns, no informer queues notifications about the slot's objects.
 
-        Handler calls that are in progress, or whose notifications wait in a listener's buffer, still happen.
+        Handler calls in progress continue, and handlers still receive the notifications in their buffers.
         Returns: the first version without the slot. Blocks: while the followers are called.
         """
         return self._change(lambda held, _: {key: since for key, since in held.items() if key != slot})

@@ -23,10 +23,10 @@ _REMEMBERED: Final = 10_000
 
 class KnownNamespaces:
     """
-    The slot of each namespace seen, and how many of its objects were dropped.
+    The slot of each namespace that the server has sent, and how many of its objects were dropped.
 
-    Only namespaces that the server has sent are remembered. A name that is only looked up is not, because it
-    can be any string from a user.
+    A name that is only looked up is not remembered. Such a name can be any text that a user typed, and would
+    waste space in the field selector.
 
     State: _slots, oldest first, is changed under _lock (98) and read without it. _dropped counts dropped
     objects, and can miss one if two threads count at the same time. are_too_many is True if the last
@@ -46,7 +46,7 @@ class KnownNamespaces:
         return len(self._slots)
 
     def slot_of(self, namespace: str) -> int:
-        """Return the slot of the namespace with this name. Do not remember it: it might not exist."""
+        """Return a namespace's slot, without remembering the namespace, because it might not exist."""
         slot = self._slots.get(namespace)
         return slot_of_namespace(namespace, self._count) if slot is None else slot
 
@@ -66,9 +66,9 @@ class KnownNamespaces:
 
     def excluding(self, slots: Container[int]) -> str:
         """
-        Return the field selector that excludes the known namespaces in other slots, or "" for none.
+        Return a field selector that excludes the known namespaces outside these slots; "" if there are none.
 
-        The selector has at most SELECTOR_BYTES. The namespaces with the most dropped objects come first.
+        If not all fit into SELECTOR_BYTES, the namespaces with the fewest dropped objects are left out.
         """
         dropped = self._dropped
         foreign = [namespace for namespace, slot in tuple(self._slots.items()) if slot not in slots]

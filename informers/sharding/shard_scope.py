@@ -28,7 +28,7 @@ class Sharding(Protocol):
     """Decides which objects a manager's informers hold. Kinds can share a ShardScope or have their own."""
 
     def scope_of(self, kind: type[Kind]) -> ShardScope | None:
-        """Return how a kind is restricted, or None if it is not."""
+        """Return the restriction of a kind, or None if the kind is not sharded."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class ShardScope:
     by: ShardedBy
 
     def scope_of(self, kind: type[Kind]) -> ShardScope | None:
-        """Return this scope, or None if it shards by namespace and the kind is cluster-scoped."""
+        """Return this scope, or None if slots depend on namespaces and the kind is cluster-scoped."""
         return None if self.by == "namespace" and not kind.resource.namespaced else self
 
     def slot_of(self, namespace: str, uid: str, labels: Mapping[str, str]) -> int | None:
@@ -58,11 +58,12 @@ class ShardScope:
 
     def narrowed(self, options: ListOptions, slots: frozenset[int] | None = None) -> ListOptions:
         """
-        Return the options for a list or watch of the objects in slots, by default in the slots held now.
+        Add a selector for the objects in slots to a list's or watch's options, and return the result.
 
-        Foreign objects can still arrive. If the kind is sharded by namespace, the server leaves out only the
-        foreign namespaces that are known here. If it is sharded by UID, the server can ignore the selector.
-        Raises: ValueError if there are no slots, because there is no selector that selects nothing.
+        Objects in other slots can still arrive. If the kind is sharded by namespace, the selector excludes
+        only known namespaces. If the kind is sharded by UID, the server may ignore the selector.
+        Args: slots is None for the slots that are held now.
+        Raises: ValueError if there are no slots, because no selector could select nothing.
         """
         chosen = self.held.slots if slots is None else slots
         if not chosen:

@@ -11,9 +11,9 @@ is therefore checked:
     no foreign object has arrived   pages and blocks are decoded whole, as without shards
     a foreign object has arrived    metadata is decoded first, and the rest only for our objects
 
-If the kind is sharded by UID, the second state ends when so many of our objects have arrived since a list
-started, without a foreign object, that this is unlikely to be chance. If it is sharded by namespace, the
-second state ends with the next request, which leaves out the new namespace.
+If the kind is sharded by UID, the second state ends once many of our objects, and no foreign object, have
+arrived since a list started: a server that sends all objects would hardly do that by chance. If the kind is
+sharded by namespace, the second state ends with the next request, which excludes the new namespace.
 
 When a slot is released, no request is sent. The slot's objects that still arrive are dropped like foreign
 ones. If the server refuses the selector, the selector is not sent again.
@@ -62,13 +62,14 @@ class SlotSieve:
 
     State:
         sent     the slots of the last request.
-        found    who leaves out foreign objects, as in SlotRestriction.narrowed_by; "" before the first list.
-        came     whether a foreign object has arrived since the last list request. If the kind is sharded by
-                 namespace, a watch request also resets it.
+        found    what keeps foreign objects out, as in SlotRestriction.narrowed_by; "" before the first list.
+        came     whether a foreign object has arrived since the last list request or, if the kind is sharded
+                 by namespace, since the last list or watch request.
         refused  whether the server refuses the selector.
-        _ours    the UIDs in requested slots that have arrived since the last list request; None while they
-                 are not counted, as begin decides.
-        _chance  the probability that a server that sends all objects would have sent no foreign one so far.
+        _ours    the UIDs of our objects that have arrived since the last list request; None while they need
+                 not be counted.
+        _chance  how likely it is that no foreign object would have arrived so far if the server sent all
+                 objects.
     Threads: runs on the reflector's thread; any thread can read found.
     """
 
@@ -84,7 +85,11 @@ class SlotSieve:
         self._chance = 1.0
 
     def keeps(self, namespace: str, uid: str) -> bool:
-        """Return whether the object's slot is held. Record an object whose slot was not requested."""
+        """
+        Return whether the object's slot is held.
+
+        If the slot is not held and was not requested, the object is recorded as foreign.
+        """
         if self._scope.by == "namespace":
             self._scope.held.namespaces.meet(namespace)
         slot = self._scope.slot_of(namespace, uid, {})
@@ -102,7 +107,7 @@ class SlotSieve:
         return False
 
     def begin(self, slots: frozenset[int], *, anew: bool) -> None:
-        """Record that a request for slots is sent. Args: anew is True to restart the count."""
+        """Record a request for slots. Args: anew is True to forget which objects have arrived before."""
         self.sent = slots
         self.metadata_first = self.found == "client"
         self.came = self.came and not anew
@@ -126,7 +131,7 @@ class SlotSieve:
             self._tell("unknown")
 
     def refuse(self) -> None:
-        """Record that the server refuses the selector, and will therefore send all objects."""
+        """Record that the server refuses the selector. Requests without it return foreign objects, too."""
         self.refused = self.metadata_first = True
         self._tell("client")
 
@@ -134,7 +139,7 @@ class SlotSieve:
         """
         Count an object in one of our slots.
 
-        The more of them arrive, the less likely it is that the server sends all objects.
+        If many of them arrive, but no foreign object, the server probably leaves foreign objects out.
         """
         if uid not in ours:
             ours.add(uid)
@@ -203,7 +208,7 @@ class ShardedSource(Generic[T]):
 
     @property
     def is_wide(self) -> bool:
-        """Return whether a new watch would deliver fewer foreign objects, given the known namespaces."""
+        """Return True if foreign objects have arrived that a new watch's field selector would exclude."""
         return self._sieve.came and self._narrowed(ListOptions()).field_selector != self._fields
 
     def wake(self) -> None:
@@ -221,7 +226,7 @@ class ShardedSource(Generic[T]):
 
     def before_list(self, stopped: threading.Event) -> bool:
         """
-        Make the next list request the held slots, including those added within SETTLE_SECONDS.
+        Make the next list request the held slots, including any that are added within SETTLE_SECONDS.
 
         Returns: False if stopped, or if no slot is held after that time.
         """
@@ -266,7 +271,7 @@ class ShardedSource(Generic[T]):
         return options if self._sieve.refused else self.scope.narrowed(options, self._slots())
 
     def _slots(self) -> frozenset[int]:
-        """Return the requested slots that are still held, or all requested slots if none is held any more."""
+        """Return which slots of the last list are still held, or all its slots if none of them is held."""
         asked, now = self.asked.since, self.scope.held.now.since
         return frozenset(slot for slot in asked if slot in now) or frozenset(asked)
 
