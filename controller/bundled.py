@@ -1,4 +1,4 @@
-"""What Foo and MyApp declare: their kinds, the access they need, and the Deployment fields to cache."""
+"""The declarations of Foo and MyApp: their kinds, the access they need and the Deployment fields to cache."""
 
 from __future__ import annotations
 

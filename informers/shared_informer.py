@@ -76,7 +76,7 @@ class SharedIndexInformer(Generic[T]):
     State, guarded by _started_lock (10):
         _started, _stopped    never reset.
         _reflector, _fifo     None until run is called.
-        _periods              the handlers' resync periods; the check period is fixed once started.
+        _periods              the handlers' resync periods. The check period is fixed when run is called.
     """
 
     def __init__(
@@ -93,8 +93,8 @@ class SharedIndexInformer(Generic[T]):
         """
         Create an informer. run starts it.
 
-        Args: namespace and selection only affect names. lister_watcher applies them to requests, and also
-        applies the tweak in options.
+        Args: namespace and selection only affect names. lister_watcher applies both to its requests, as well
+        as options.tweak.
         Raises: MutableKind if the kind's objects are mutable.
         """
         if parts := mutable_parts(kind):
@@ -159,7 +159,7 @@ class SharedIndexInformer(Generic[T]):
         return self._died or (thread is not None and not self._stopping.is_set() and not thread.is_alive())
 
     def last_sync_resource_version(self) -> str:
-        """Return the resource version up to which all changes are queued; "" before the first list."""
+        """Return the resource version up to which all changes are in the queue or the store; at first ""."""
         with self._started_lock:
             reflector = self._reflector
         return "" if reflector is None else reflector.last_sync_resource_version()
@@ -188,7 +188,7 @@ class SharedIndexInformer(Generic[T]):
         return self._lister_watcher.list(ListOptions(limit=1)).resource_version
 
     def list_newest(self) -> None:
-        """Request a list that includes everything written before this call, without waiting for it."""
+        """Request a list that includes everything written before this call. Does not wait for the list."""
         with self._started_lock:
             reflector = self._reflector
         if reflector is not None:
@@ -198,7 +198,7 @@ class SharedIndexInformer(Generic[T]):
         """
         Return whether everything that this version of the restriction allows has been listed and stored.
 
-        Handlers are not considered, so that a slow handler delays no other component.
+        The handlers may not have been called yet, so a slow handler does not delay the callers of has_listed.
         """
         return self.restriction.has_listed(version) and self.has_synced()
 
@@ -233,8 +233,8 @@ class SharedIndexInformer(Generic[T]):
         """
         Add indexes. They are complete when this returns.
 
-        If an index function fails on an object, that index lacks the object, and the failure is logged and
-        counted.
+        If an index function raises an error for an object, that index lacks the object, and the error is
+        logged and counted.
         Raises: InformerStopped if the informer has stopped; IndexerConflict if a name already exists.
         """
         with self._started_lock:
@@ -255,8 +255,9 @@ class SharedIndexInformer(Generic[T]):
         A handler that is added to a running informer first receives an add for every stored object.
 
         Args: resync_seconds is the period after which the handler receives every object again. 0 means
-        never, and None means the informer's default. If that default is 0, no handler is resynced. The
-        period is raised to 1 s, and rounded up to a multiple of the check period (see ResyncPeriods).
+        never, and None means the informer's default. If that default is 0, no handler is resynced, whatever
+        its own period is. A period of less than 1 s becomes 1 s. Periods are rounded up to a multiple of the
+        check period (see ResyncPeriods).
         Raises: InformerStopped if the informer has stopped.
         """
         with self._started_lock:
@@ -293,7 +294,7 @@ class SharedIndexInformer(Generic[T]):
 
         Blocks: until that call has returned, even if the handler was removed earlier.
         Raises: TypeError if the argument is not a Registration; RuntimeError if the handler itself calls
-        this, because it would wait for its own end.
+        this, because it would wait for itself to return.
         """
         if registration.listener.is_current_thread():
             raise RuntimeError("a handler cannot wait for its own end: use remove_event_handler")
@@ -336,7 +337,11 @@ class SharedIndexInformer(Generic[T]):
             self._processor.stop()
 
     def stop(self) -> None:
-        """Make run return, for good. Any thread can call this. It does not wait, but ends blocked reads."""
+        """
+        Make run return, for good. Any thread can call this.
+
+        Ends blocked reads, but does not wait until run has returned.
+        """
         self._stopping.set()
         with self._started_lock:
             reflector, fifo = self._reflector, self._fifo
@@ -389,9 +394,9 @@ class SharedIndexInformer(Generic[T]):
         """
         Transform a listed object. If the result equals the stored object, return the stored one.
 
-        A relist then needs memory only for one page and the changed objects, not for a second copy of all
-        objects. Whole objects are compared, because a new default or conversion does not change an object's
-        resource version.
+        Unchanged objects are therefore not kept twice: a relist needs memory only for one page and for the
+        changed objects. Whole objects are compared, because the server can return a different object with
+        the same resource version, for example after a CRD was given a new default or conversion.
         """
         # This runs on the reflector thread. Look up the object before the transform, which can change its
         # key. During the first list, the store is empty.

@@ -2,7 +2,7 @@
 Waits until caches are filled.
 
 Follows: client-go tools/cache/shared_informer.go @32ce75a7d. Differs: the wait polls, because a thread
-cannot wait for the caches and for stop at once. Between two polls, it can also log progress.
+cannot block on several caches and a stop event at once. Between two polls, progress can be logged.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Progress(Protocol):
 
 
 def poll_seconds(waited_seconds: float) -> float:
-    """Return the time until the next check: an eighth of the wait so far, to notice a quick list early."""
+    """Return the time until the next check: an eighth of the wait so far, so early checks are frequent."""
     return min(max(waited_seconds / 8, _SHORTEST_SECONDS), LONGEST_POLL_SECONDS)
 
 

@@ -10,7 +10,7 @@ Terms
 Guarantees
   * At most one worker at a time has an item.
   * All adds of an item since its last get, including delayed ones, are merged into one delivery, at the
-    earliest of their times and with the highest of their priorities.
+    earliest requested time and with the highest requested priority.
   * An add after the get is never lost: the item is delivered again.
 
 Follows: the behavior of controller-runtime pkg/controller/priorityqueue @86a0d40e0, as a caller sees it.
@@ -64,8 +64,9 @@ class PriorityOrder(Generic[T]):
       _priorities   the keys of _levels, ascending
       _overtakes    how many pops have taken another item since a pop last took the oldest item
 
-    Cost: a push or pop is O(1) in items; adding or removing a priority is O(priorities). The first push of a
-    second priority is O(items), but that happens at most once before the container is empty again.
+    Cost: the time for a push or pop does not depend on the number of items. Adding or removing a priority is
+    O(priorities). The first push of a second priority is O(items), but that happens at most once before the
+    container is empty again.
     """
 
     def __init__(self, *, max_overtakes: int = 9) -> None:
@@ -91,7 +92,7 @@ class PriorityOrder(Generic[T]):
         self.waiting[item] = priority
 
     def rise(self, item: T, priority: int) -> None:
-        """Raise a waiting item's priority to at least this one. It can move to the end of a higher level."""
+        """If this priority is higher than a waiting item's, move the item to the end of this one's level."""
         current = self.waiting[item]
         if priority > current:
             # Enter first. If there are no levels yet, that also puts the item into its current level.
@@ -151,7 +152,7 @@ class PriorityQueue(RateLimited[T], BlockingQueue[T]):
 
     State, all guarded by `_lock`, in addition to that of BlockingQueue:
       _order          the items that wait for a worker, in order
-      _container      the same items; none of them is in flight, delayed or readded
+      _container      the items of _order; none of them is in flight, delayed or readded
       _schedule       the delayed items; none of them is readded
       _delayed        delayed item -> the priority with which it will be added
       _in_flight      item in flight -> the priority with which it was delivered
@@ -195,7 +196,7 @@ class PriorityQueue(RateLimited[T], BlockingQueue[T]):
         """
         Add item after delay_seconds, or at once if the delay is not positive. Ignored while shutting down.
 
-        If item needs work now or is due sooner, it is still delivered only once.
+        If item already needs work or is already delayed, it is still delivered only once.
         Args: if priority is None, item keeps the priority with which it was last delivered.
         """
         with self._lock:

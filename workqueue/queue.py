@@ -5,7 +5,7 @@ Terms
   item        a hashable key, compared by value; usually namespace and name
   worker      a thread that loops get -> work -> done
   dirty       items that need work: those waiting now, or added again while a worker has them
-  processing  items that get() has returned but that have not been passed to done() yet
+  processing  items that get() has returned but that have not been passed to done() yet; also "in flight"
   container   items that wait for a worker, first in, first out
 
 Guarantees
@@ -107,8 +107,8 @@ class BlockingQueue(ABC, Generic[T]):
     and U the number of those that were not woken. Whenever the lock is free, U > 0 implies
     N >= len(container). In other words, while any getter sleeps, each waiting item has a woken getter:
       1. A getter blocks only after it has seen, under the lock, that the container is empty.
-      2. A push wakes one more getter if U > 0. It leaves out the wake-up only if _waiting = N + U is 0.
-      3. A pop removes one item, and ends the wait of at most one woken getter. If a woken getter finds no
+      2. A push wakes one more getter if U > 0. A push wakes no getter only if _waiting = N + U is 0.
+      3. A pop removes one item, and at most one woken getter stops waiting. If a woken getter finds no
          item, the container is empty. A getter that is interrupted passes its wake-up on.
 
     Threads: usable from any thread, but only the worker that has an item calls done() for it.
@@ -191,7 +191,7 @@ class BlockingQueue(ABC, Generic[T]):
         """
         Return how many items wait for a worker, without the items in flight.
 
-        The number is only informative, because it can change at any time.
+        The number can be outdated as soon as it is returned, because other threads use the queue.
         """
         with self._lock:
             return len(self._container)
@@ -265,7 +265,7 @@ class Queue(BlockingQueue[T]):
     State, all guarded by `_lock`, in addition to that of BlockingQueue:
       _dirty       items that need work
       _processing  items in flight
-      _container   items of _dirty that are not in _processing, each once
+      _container   the items that are in _dirty but not in _processing, without duplicates
     """
 
     def __init__(self, options: QueueOptions = NO_OPTIONS) -> None:
@@ -286,7 +286,7 @@ class Queue(BlockingQueue[T]):
             self._lock.release()
 
     def add_all(self, items: Iterable[T]) -> None:
-        """Add each item in order. The lock is acquired once, and getters are woken by one call."""
+        """Add each item in order. The lock is acquired once, and one call wakes all the getters needed."""
         # Iterate before taking the lock, because a generator runs the caller's code.
         batch = tuple(items)
         pushed = 0

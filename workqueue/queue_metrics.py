@@ -73,7 +73,7 @@ class MetricsProvider(Protocol):
     """Creates the instruments of queues."""
 
     def for_queue(self, name: str) -> QueueInstruments:
-        """Return the instruments of the queue with this name. They are created only once."""
+        """Return the instruments of the queue with this name. Each instrument is created only once."""
 
 
 class QueueMetrics:

@@ -2,8 +2,8 @@
 Rate limiters, which decide how long a failed item waits before its next attempt.
 
 They delay only retries: neither a handler's `add` nor a client's request uses one. By default, client-go
-combines two limiters: one delays each item by 5 ms to 1000 s, the other limits all items to 10 retries a
-second after the first 100. sample-controller and Foo use 50 and 300 instead of 10 and 100.
+combines two limiters: one delays each item by 5 ms to 1000 s, the other limits all items together to 10
+retries a second, after a burst of 100. sample-controller and Foo use 50 a second and a burst of 300.
 
 Follows: client-go util/workqueue/default_rate_limiters.go. The token bucket follows golang.org/x/time/rate
 (Limiter.reserveN) and client-go util/flowcontrol/throttle.go. Durations are float seconds.
@@ -38,7 +38,7 @@ class TokenBucket:
         """
         Create a full bucket.
 
-        Args: rate is in tokens per second: `math.inf` means no limit, 0 means no refill. If burst is 0 and
+        Args: rate is in tokens per second: `math.inf` means no limit, and 0 no new tokens. If burst is 0 and
         rate is finite, there is never a token.
         """
         self._rate = rate
@@ -89,7 +89,7 @@ class RateLimiter(Protocol[T_contra]):
     """
     Decides how long each failed item waits before its next attempt.
 
-    A limiter is thread-safe. It remembers an item's failures until forget is called, possibly forever.
+    A limiter is thread-safe. It remembers an item's failures until forget is called for the item.
     """
 
     def when(self, item: T_contra) -> float:
@@ -103,7 +103,7 @@ class RateLimiter(Protocol[T_contra]):
 
 
 class _FailureCounts(Generic[T]):
-    """Counts failures per item. State: `_lock` (rank 90) guards `_failures`, whose counts are positive."""
+    """Counts failures per item. State: `_lock` (rank 90) guards `_failures`, in which no count is 0."""
 
     def __init__(self) -> None:
         self._lock = new_lock("FailureCounts._lock", 90)
@@ -143,7 +143,7 @@ class ItemExponentialFailureRateLimiter(_FailureCounts[T]):
 
 
 class ItemFastSlowRateLimiter(_FailureCounts[T]):
-    """Waits fast_seconds for the item's first max_fast_attempts failures, and then slow_seconds."""
+    """Waits fast_seconds after each of an item's first max_fast_attempts failures, then slow_seconds."""
 
     def __init__(self, fast_seconds: float, slow_seconds: float, max_fast_attempts: int) -> None:
         super().__init__()
@@ -157,7 +157,7 @@ class ItemFastSlowRateLimiter(_FailureCounts[T]):
 
 
 class BucketRateLimiter(Generic[T]):
-    """Limits all items with one bucket. Each retry reserves a token, and is delayed until it is available."""
+    """Limits all items with one bucket. Each retry reserves a token, and waits until it can use the token."""
 
     def __init__(self, rate: float, burst: int, *, clock: Clock = REAL_CLOCK) -> None:
         self._bucket = TokenBucket(rate, burst, clock)
@@ -196,7 +196,7 @@ class MaxOfRateLimiter(Generic[T]):
 
 
 class WithMaxWaitRateLimiter(Generic[T]):
-    """Waits as long as another limiter requires, but at most max_seconds."""
+    """Uses another limiter's delays, but limits each of them to max_seconds."""
 
     def __init__(self, inner: RateLimiter[T], max_seconds: float) -> None:
         self._inner = inner

@@ -115,7 +115,7 @@ class RateLimited(ABC, Generic[T]):
         self._rate_limiter.forget(item)
 
     def num_requeues(self, item: T) -> int:
-        """Return how often add_rate_limited was called for item since its last forget."""
+        """Return how many times add_rate_limited was called for item since its last forget."""
         return self._rate_limiter.num_requeues(item)
 
 

@@ -3,8 +3,9 @@ The delayed items of a queue, and the thread that passes them on when they are d
 
 Follows: client-go util/workqueue/delaying_queue.go. Differs:
   * The calling thread puts an item on the heap itself, so there is no buffer that could fill up and block.
-  * There is no heartbeat. The loop holds the lock while it decides how long to wait: until the earliest item
-    is due. An earlier item or a stop is recorded under the same lock and wakes the loop, so none is missed.
+  * There is no heartbeat. The loop waits until the earliest item is due, and computes that time under the
+    lock. An earlier item or a stop is recorded under the same lock and wakes the loop, so the loop misses
+    neither.
   * The thread starts with the first item, so a queue that never delays has no thread.
   * Items with equal times are passed on in the order of the calls.
 """
@@ -30,10 +31,9 @@ class Schedule(Generic[T]):
     Stores each delayed item once, with the earliest requested time, and passes it on at that time.
 
     State, all guarded by the lock of the queue:
-      _ready_at   item -> its time
+      _ready_at   item -> the time when it is due
       _heap       (time, sequence number, item); an entry is valid if _ready_at maps its item to its time. The
-                  loop skips an invalid entry: its item was discarded, or was later requested for an earlier
-                  time
+                  loop skips an invalid entry: its item was discarded, or was put again with an earlier time
       stopped     whether stop_locked was called; never reset
 
     Threads: usable from any thread; the loop thread `delaying-<queue>` is started when the first item is
@@ -112,7 +112,7 @@ class Schedule(Generic[T]):
             self._loop.join()
 
     def _sweep_locked(self) -> None:
-        """Remove invalid entries once they are the majority. Each sweep then removes more than it leaves."""
+        """Remove invalid entries once they are the majority, so each sweep removes more than it keeps."""
         if len(self._heap) <= _COMPACT_FROM + 2 * len(self._ready_at):
             return
         self._heap = [entry for entry in self._heap if self._ready_at.get(entry[2]) == entry[0]]

@@ -1,7 +1,7 @@
 """
 The default mode: a process handles all objects, as if it were the only replica.
 
-The other modes extend it.
+The other modes are subclasses of this one.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from handloop.controller.cli.problems import Problem
 
 class Process(NamedTuple):
     """
-    The parts of a starting process that its mode needs.
+    The parts of a starting process that a mode can use.
 
     Fields: config is a ClientConfig; services are the program's ProcessServices; say is called to print a
     problem; end_page is called with the reason why the program ends, and shows it on the live page.
@@ -35,8 +35,8 @@ class Alone:
 
     `--help` uses the class without loading the client. Fields: flag is the flag that selects the mode, or ""
     if none is needed; needs_all_namespaces is True if the mode cannot be limited to some namespaces;
-    divides_objects is True if a replica can have no objects although objects exist; refusals are the errors
-    from Manager.run that are reported as E17.
+    divides_objects is True if the replicas divide the objects, so that a replica can have none; refusals are
+    the errors from Manager.run that are reported as E17.
     """
 
     flag: ClassVar[str] = ""
@@ -72,7 +72,7 @@ class Alone:
         return iter(())
 
     def manager_options(self, process: Process) -> Mapping[str, Any]:  # noqa: ARG002 - nothing to connect
-        """Return additional arguments for the Manager. Connections are prepared here but not opened yet."""
+        """Return additional arguments for the Manager. Connections are only prepared, not opened."""
         return {}
 
     def join(self, manager: Any, process: Process) -> tuple[Any, ...]:  # noqa: ARG002 - nothing to join

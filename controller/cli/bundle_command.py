@@ -270,7 +270,7 @@ def _merged(made: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]
 
 
 def _refuse_links(folder: Path, files: Iterable[str]) -> None:
-    """Raises: UsageError if a symbolic link would redirect one of the files to another place."""
+    """Raises: UsageError if a symbolic link would cause one of the files to be written elsewhere."""
     for path in (folder / name for name in files):
         for link in (path.parent, path):
             if link != folder and link.is_symlink():

@@ -137,9 +137,9 @@ def _refuse_lease(options: Options) -> None:
 
 def _resources(folder: Path) -> list[Path]:
     """
-    Return the files that a folder's kustomization lists as resources; the folder's other files are patches.
+    Return the files that a folder's kustomization lists as resources, but not the patches beside them.
 
-    Without a kustomization, return all of the folder's files.
+    If the folder has no kustomization, return all of its files.
     """
     kustomization = folder / "kustomization.yaml"
     listed = read_documents(kustomization)[:1] if kustomization.exists() else []
@@ -214,7 +214,7 @@ def _values(source: ChartSource) -> dict[str, Value]:
 
 
 def _image(image: str) -> dict[str, str]:
-    """Split an image reference into its parts. A port belongs to the registry. `latest` is left out."""
+    """Split an image reference into its parts. A port is part of the registry. A tag `latest` is dropped."""
     name, _, digest = image.partition("@")
     head, colon, tag = name.rpartition(":")
     has_tag = colon and "/" not in tag
@@ -244,7 +244,7 @@ def _head(source: ChartSource, name: str, description: str) -> str:
 
 def _names(name: str) -> str:
     """
-    Return the named templates that other templates include for names and labels.
+    Return the chart's named templates, with which the other templates insert names and labels.
 
     A name is cut to 42 characters, so that `-leader-election` can be appended.
     """

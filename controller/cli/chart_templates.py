@@ -89,7 +89,7 @@ class ChartSource:
         return any_is_converted(declared_kinds(self.options))
 
     def template(self) -> HelmTemplate:
-        """Return a template builder for all of these documents."""
+        """Return a HelmTemplate whose marks occur in none of the documents."""
         kinds = [definition_of(kind, self.options) for kind in declared_kinds(self.options)]
         return HelmTemplate(json.dumps([kinds, self.deployment, self.objects, self.patches, self.dashboard]))
 
@@ -158,7 +158,7 @@ class _Templates:
         """
         Return an object's template.
 
-        The role binding is repeated for each namespace in the chart's values.
+        The template of the role binding creates one for each namespace in the chart's values.
         """
         if document["kind"] == "PodDisruptionBudget":
             return where("($.Values.podDisruptionBudget).enabled", self._rendered(document))
@@ -171,12 +171,12 @@ class _Templates:
         return where(self._of_cluster(), text) + each
 
     def _of_cluster(self) -> str:
-        """Return the condition for the cluster-wide binding: "" (always) if some access is cluster-scoped."""
+        """Return the condition for the cluster-wide binding, or "" if cluster-scoped access requires it."""
         made = [(one["kind"], one["metadata"]["name"]) for one in self._made(_SOME_NAMESPACE, shards=0)]
         return "" if ("ClusterRole", self._source.name) in made else "not $.Values.namespaces"
 
     def _roles(self) -> str:
-        """Return the roles for each choice: with shards, for some namespaces, and for all namespaces."""
+        """Return the roles as alternatives: with shards, for some namespaces, or for all namespaces."""
         slots = self._source.options.shards or 1
         sharded = self._made("", shards=slots, leader_elect=False)
         some = self._made(_SOME_NAMESPACE, shards=0, leader_elect=True)
@@ -267,7 +267,7 @@ class _Templates:
         return deployment
 
     def _spread(self) -> str:
-        """Return the spread constraints. A constraint without a selector selects the chart's own pods."""
+        """Return the spread constraints. A constraint without a selector gets one for the release's pods."""
         own = f'dict "matchLabels" (dict "{_APP}" (include "{self._source.name}.fullname" $))'
         selector = f'dict "labelSelector" (.labelSelector | default ({own}))'
         each = self._template.nindent(f"list (merge (dict) . ({selector})) | toYaml", 2)
@@ -292,7 +292,7 @@ class _Templates:
                 container[field] = one["value"]
 
     def _args(self, args: Sequence[str]) -> str:
-        """Return the container's arguments. Those for mode and namespaces come from the chart's values."""
+        """Return the container's arguments. The chart's values determine the mode and the namespaces."""
         mode = (
             "{{- if $.Values.shards }}\n- --shards={{ $.Values.shards | int64 }}\n"
             "{{- else if $.Values.leaderElection }}\n- --leader-elect\n{{- end }}\n"
@@ -328,7 +328,7 @@ class _Templates:
 
     def _set_list(self, above: dict[str, Any], name: str) -> None:
         """
-        Add the items of the chart's choices to the list above[name].
+        Replace the list above[name] by template lines: its items, and those that patches add on conditions.
 
         The list `env` also gets the items of the chart value `env`.
         """
@@ -349,7 +349,7 @@ class _Templates:
         above |= self._template.fields(where(needed, f"{name}:\n{text}").rstrip())
 
     def _added(self, name: str) -> Iterator[str]:
-        """Yield the lines that the choices add to a list."""
+        """Yield the template lines of the items that patches add to a list."""
         for condition, value in self._patched(name):
             yield where(condition, self._template.item(value))
 
@@ -369,16 +369,16 @@ class _Templates:
             yield patches.get("metrics-cert", ()), _METRICS_CERTIFICATE
 
     def _with_secret(self, item: Any, condition: str) -> Any:
-        """Return the item. If it is a volume with a Secret, use the Secret that the chart's value names."""
+        """Return the item. If it is a volume of a Secret, the chart's value gives the Secret's name."""
         if not (isinstance(item, dict) and "secret" in item and condition):
             return item
         return {**item, "secret": {"secretName": self._template.inline(f"{condition} | quote")}}
 
     def _with(self, value: str, expression: str, of: str = "") -> str:
         """
-        Return template lines that render expression if a chart value is not empty.
+        Return template lines that insert the result of expression, unless a chart value is empty.
 
-        Args: of is template text to put before the value, such as the function `omit`.
+        Args: of is put before the value in the template, for example to call the function `omit` on it.
         """
         shown = self._template.nindent(f"{expression} | toYaml")
         return f"{{{{- with {of}$.Values.{value} }}}}\n{shown}\n{{{{- end }}}}"

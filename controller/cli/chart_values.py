@@ -18,7 +18,7 @@ _ENABLED: Final = {"type": "boolean"}
 
 
 class Value(NamedTuple):
-    """A chart's value. Args: told describes it; schema is its JSON Schema; parts are its fields, by name."""
+    """A chart's value. Args: told is its help text; schema is a JSON Schema; parts are fields, by name."""
 
     default: Any
     told: str
@@ -121,7 +121,7 @@ def values_file(values: Mapping[str, Value], header: str) -> str:
 
 
 def values_schema(values: Mapping[str, Value]) -> str:
-    """Return `values.schema.json`. An unknown value is an error, unless a parent chart sets it."""
+    """Return `values.schema.json`. Only a parent chart's `global` and `enabled` are also allowed."""
     schema = _schema(Value(None, "", {}, values))
     schema["properties"] |= {"global": _OBJECT, "enabled": _ENABLED}
     return json.dumps({"$schema": "http://json-schema.org/draft-07/schema#", **schema}, indent=2) + "\n"

@@ -149,7 +149,7 @@ def _install_modes(options: Options, kinds: Sequence[type[Any]]) -> list[dict[st
 
 
 def _install(release: Release) -> dict[str, Any]:
-    """Return the Deployment and its ServiceAccount's roles. OLM chooses the namespaces of the roles."""
+    """Return the Deployment and its ServiceAccount's roles. OLM chooses the roles' namespaces."""
     spec = _deployment_spec(release)
     account = spec["template"]["spec"].get("serviceAccountName", "default")
     access = declared_access(replace(release.options, leader_elect_resource_namespace=""))
@@ -183,7 +183,7 @@ def _webhooks(release: Release, kinds: Sequence[type[Any]]) -> Iterator[dict[str
 
 
 def _deployment_spec(release: Release) -> dict[str, Any]:
-    """Return the Deployment's spec with the release's image and OLM's namespaces, Service and certificate."""
+    """Return the Deployment's spec with the release's image and OLM's settings, such as its certificate."""
     spec: dict[str, Any] = copy.deepcopy(release.deployment["spec"])
     container = spec["template"]["spec"]["containers"][0]
     container["image"] = release.image

@@ -103,8 +103,8 @@ def server_problem(error: Exception, *, host: str, effort: str = "", credentials
     """
     Return the problem behind a failed request: E04, E05, E06 or E09.
 
-    Args: effort says how often the request was tried; credentials says what is known to be wrong with the
-    program's credentials, such as their expiry.
+    Args: effort says how many times the request was tried; credentials says what is known to be wrong with
+    the program's credentials, such as their expiry.
     """
     if isinstance(error, CredentialsError):
         # The command is only used if no configuration was found, and here one was.
@@ -235,7 +235,7 @@ def expired_credentials(config: ClientConfig, now: float) -> str:
 
 
 def token_end(authorization: str) -> float | None:
-    """Return when a bearer token expires, in Unix seconds, or None if the token does not contain it."""
+    """Return when a bearer token expires, in Unix seconds, or None if the token contains no expiry."""
     parts = authorization.removeprefix("Bearer ").split(".")
     if len(parts) != _JWT_PARTS:
         return None

@@ -21,7 +21,7 @@ _LABEL: Final = re.compile(r'(\w+)="([^"]*)"')
 
 
 class Conversion(NamedTuple):
-    """One line of the result. problem is "" if conversion works, or if there is no object to try it with."""
+    """The result of one check. problem is "" if conversion works, or if there is no object to try it with."""
 
     subject: str
     problem: str = ""
@@ -31,8 +31,8 @@ def conversions(client: Client, kind: type[Kind], clock: Clock) -> Iterator[Conv
     """
     Check a kind's definition, and read one of its objects in each older version.
 
-    A kind without conversion functions is not checked. Blocks: while it reads the definition, a list, and one
-    object per older version.
+    A kind without conversion functions is not checked. Blocks: while it reads the definition, lists the
+    kind, and reads one object per older version.
     """
     if not is_converted(kind):
         return

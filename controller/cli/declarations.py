@@ -1,4 +1,4 @@
-"""The chosen controllers' custom kinds, and all the access that their program will use."""
+"""Finds the custom kinds of the chosen controllers, and all the access that the program will use."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """
 Runs an operator's set_up with a manager that sends no requests, to find out which kinds and which access the
-operator needs. `crd`, `rbac`, `doctor` and the checks therefore need no separate list of them.
+operator needs. The author therefore need not list them separately for `crd`, `rbac`, `doctor` and the checks.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class DrySetUp:
         sample: str = "",
     ) -> None:
         """
-        Store the arguments, without calling a function yet.
+        Store the arguments. The functions are called only later.
 
         Args: kinds are the types that need a CRD; None means the custom kinds that the controllers reconcile,
         except partial views; sample is the path of a manifest with which to try the controllers.
@@ -44,7 +44,7 @@ class DrySetUp:
         self._found: tuple[Setup, ...] | None = None
 
     def names(self) -> tuple[str, ...]:
-        """Return the names to choose from, or () if there is only one. Raises: SetUpError, as setups does."""
+        """Return the controllers' names, or () if only one function is given. Raises: SetUpError."""
         return tuple(setup.name for setup in self.setups()) if len(self._functions) > 1 else ()
 
     def setups(self) -> tuple[Setup, ...]:
@@ -98,7 +98,7 @@ def has_own_definition(kind: type[Kind]) -> bool:
 
 
 def needs_definition(kind: type[Kind]) -> bool:
-    """Return whether a kind is defined by a CRD, whether or not this program provides it."""
+    """Return whether a kind needs a CRD. The CRD can belong to this program or to another one."""
     return not is_built_in(kind.resource.group)
 
 

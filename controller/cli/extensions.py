@@ -1,8 +1,8 @@
 """
 Extensions: the commands and pages that exist only if their packages are installed.
 
-Each extension is a module. An entry point of the group `handloop_extensions` names it, either in an installed
-distribution or in a project of the running checkout.
+Each extension is a module that is named by an entry point of the group `handloop_extensions`. The entry point
+is declared by an installed distribution, or by a project of the checkout from which handloop runs.
 """
 
 from __future__ import annotations

@@ -33,10 +33,10 @@ _MOST_SHOWN: Final = 5
 @dataclass(frozen=True, slots=True)
 class Fit:
     """
-    Whether a kind's served definition fits the kind's type.
+    Whether the definition of a kind on the server fits the kind's type.
 
-    newer lists the fields that the type lacks, but only for the program's own kinds. unknown says why the fit
-    could not be determined; otherwise it is "".
+    newer lists the fields of the definition that the type lacks, but only for the program's own kinds.
+    unknown says why the fit could not be determined; otherwise it is "".
     """
 
     kind: type[Any]
@@ -59,7 +59,7 @@ class Fit:
         return ", ".join(places[:_MOST_SHOWN]) + more
 
     def problem(self, operator: Operator) -> Problem | None:
-        """Return E20, or None if the kind fits, is unknown, or only lacks a status subresource (E08)."""
+        """Return E20, or None if the kind fits, is unknown, or lacks just the status subresource (E08)."""
         if all(each.rule == "no-status" for each in self.misfits):
             return None
         return misfit(str(self.resource), [*in_words(self.misfits)], self._fixes(operator))
@@ -87,8 +87,8 @@ def looked_at(
 
     A kind that does not fit is checked again after SETTLE_SECONDS.
 
-    Blocks: for one request for each group and version, and for SETTLE_SECONDS and further requests if a kind
-    does not fit. Raises: no error, because the Fit's unknown says why a check failed.
+    Blocks: during one request for each group and version. If a kind does not fit, also for SETTLE_SECONDS and
+    during the repeated requests. Raises: nothing. If a check fails, the Fit's unknown says why.
     """
     kinds = {**dict.fromkeys(others, False), **dict.fromkeys(ours, True)}
     found = _look(client, kinds)

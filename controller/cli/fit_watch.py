@@ -1,7 +1,7 @@
 """
 Checks, while a program runs, whether the definitions on the server fit the program's types.
 
-Reports definitions that do not fit in logs, `/readyz` and a metric.
+If a definition does not fit, the log, `/readyz` and a metric say so.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class FitWatch:
 
     def check(self) -> Well | None:
         """
-        Return what `/readyz` says about the definitions, or None if they all fit.
+        Return the text that `/readyz` shows about the definitions, or None if they all fit.
 
         A program whose definitions do not fit stays ready, and works as well as it can.
         """

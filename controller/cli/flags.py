@@ -1,9 +1,9 @@
 """
-Reads the command line and the environment into Options that suit a pod, a laptop or the sandbox.
+Reads the command line and the environment into Options, with defaults for a pod, a laptop or the sandbox.
 
 Precedence: flag, then environment variable, then default. Go's single dash (`-kubeconfig=x`) is accepted.
 
-The lease's namespace is the one in which the program runs. Outside a cluster, a flag names the namespace.
+In a cluster, the lease is in the namespace in which the program runs. Outside, a flag names its namespace.
 
 Follows: controller-runtime pkg/leaderelection for the lease's namespace, and client-go for the durations.
 """
@@ -295,8 +295,8 @@ def _live_page_defaults(given: Mapping[str, Any]) -> dict[str, Any]:
     """
     Return the live page's defaults for --sandbox, or {} if the page is not installed.
 
-    The page is on loopback. Its controls are on, unless --debug-listen turns the page off or opens it to
-    other machines.
+    By default, the page listens on loopback. Its controls are enabled, unless --debug-listen turns the page
+    off or opens it to other machines.
     """
     if not is_installed("live-page"):
         return {}

@@ -40,7 +40,7 @@ class HelmTemplate:
         return self._marked("{{ " + expression + " }}")
 
     def lines(self, text: str) -> str:
-        """Return a mark for a field's value. When rendered, the text becomes the lines below the field."""
+        """Return a mark for a field's value. When rendered, the text becomes the value, on its own lines."""
         mark = self._marked(text)
         self._values.add(mark)
         return mark
@@ -60,7 +60,7 @@ class HelmTemplate:
         return "".join(f"{line}\n" for line in lines)
 
     def nindent(self, expression: str, deeper: int = 0) -> str:
-        """Return an expression for several lines, indented like the mark plus `deeper` columns."""
+        """Return an expression for several lines, indented by `deeper` columns more than its mark."""
         return f"{{{{- {expression} | nindent {self._mark}{deeper}I }}}}"
 
     def item(self, value: Any) -> str:

@@ -1,4 +1,4 @@
-"""The live page of a running program. If the page is on, the extension `live-page` serves it."""
+"""The live page of a running program. If the page is enabled, the extension `live-page` serves it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from handloop.controller.cli.options import Options
 
 
 class Running(Protocol):
-    """The parts of a running program that the page shows. Program implements them, but is imported later."""
+    """The parts of a running program that the page shows. Program implements them; it is imported later."""
 
     @property
     def manager(self) -> Any:
@@ -30,7 +30,7 @@ class LivePage(Protocol):
     """The page's URL for the banner, or how to install the page; "" if the page is off."""
 
     def show(self, running: Running, config: ClientConfig) -> None:
-        """Show a program from now on. Args: config is how the page's controls reach the API server."""
+        """Show a program from now on. Args: config connects the page's controls to the API server."""
 
     def end(self, why: str) -> None:
         """Tell the viewers why the program is ending. Returns immediately."""

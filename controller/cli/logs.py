@@ -4,9 +4,11 @@ Writes logs to stderr as klog lines, readable text or JSON, through structlog on
 Levels are klog's: `log.info` is level 0, and `log.debug(..., v=4)` is shown at `-v 4` and above. All
 tracebacks are shown at level 4 and above. Below that, each place in the code logs only its first traceback.
 A problem is a warning, an error, or an info line that contains an error. The same problem of an object is
-logged at most once a minute, with the number of omitted lines. If many objects have the same problem, at most
-ten of them are logged within a minute, and the others are counted. A record is one line, plus any traceback.
-Text from other sources is escaped. A line that cannot be written is lost.
+logged at most once a minute. The next line says how many lines were dropped since. If many objects have the
+same problem, at most ten of them are logged within a minute, and the others are counted.
+
+A record is one line, plus any traceback. Control characters in the text are escaped. A line that cannot be
+written is lost.
 """
 
 from __future__ import annotations
@@ -123,7 +125,7 @@ def _renderers(log_format: str, out: TextIO) -> list[Processor]:
 
 
 class _NoLock:
-    """A lock for `logging.Handler` that never waits."""
+    """A lock for `logging.Handler` that locks nothing, so no thread waits for it."""
 
     def acquire(self) -> bool:
         """Hold nothing."""
@@ -143,7 +145,8 @@ class _LineHandler(logging.Handler):
     """
     Writes rendered lines. If the disk is full, or the stream's reader has exited, only log lines are lost.
 
-    A failed write must not disturb the thread that logs, which may be reopening a watch or requesting a stop.
+    A failed write must not raise an error in the thread that logs, because that thread has more important
+    work, such as reopening a watch or requesting a stop.
     Follows: klog, which ignores the errors of writes.
     """
 
@@ -168,7 +171,7 @@ class _LineHandler(logging.Handler):
 
 class LogLevel:
     """
-    The -v level of this process. It drops lines with a higher `v`, and repeated tracebacks below level 4.
+    The -v level of this process. Drops lines with a higher `v` and, below level 4, repeated tracebacks.
 
     State: value is written by the main thread and the thread `signal-reports`, and read by every thread that
     logs.
@@ -188,7 +191,7 @@ class LogLevel:
         structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(lowest))
 
     def cycle(self) -> int:
-        """Go up one level, or from the last level back to 0. Returns: the new level."""
+        """Set the next higher level, or 0 after the highest one. Returns: the new level."""
         self.set((self.value + 1) % (MAX_VERBOSITY + 1))
         return self.value
 
@@ -205,7 +208,7 @@ class LogLevel:
 
 
 class _Crowd(NamedTuple):
-    """Subjects with the same trouble. Since `since`, `told` of them were logged, and `others` were not."""
+    """Subjects with the same trouble. From the time `since`, `told` of them were logged, `others` not."""
 
     since: float
     told: int
@@ -217,10 +220,10 @@ class RepeatFilter:
     Drops lines that repeat the same trouble within a minute, and counts the dropped lines.
 
     Trouble is a warning, an error, or an info line with `err` or `failures`. Lines that only `-v` shows and
-    lines marked with `once=True` are never dropped. A subject consists of the line's facts that stay the same
-    when the line is repeated; its trouble is logged at most once a minute. Of the subjects with the same
-    trouble, at most MAX_TOLD are logged in a minute. The first line after that minute says how many others
-    there were.
+    lines marked with `once=True` are never dropped. The subject of a line, such as an object with its error,
+    consists of those keys and values that stay the same when the line is repeated. The same subject is logged
+    at most once a minute. Of the subjects with the same trouble, at most MAX_TOLD are logged in a minute. The
+    first line after that minute says how many other subjects were not logged.
 
     State, under _lock: _seen maps a subject to (time of the last line, number of lines dropped since then);
     _crowds has one _Crowd for each trouble. Threads: any.
@@ -259,7 +262,7 @@ class RepeatFilter:
         """
         Return a note about the subjects with this trouble that were not logged, or "".
 
-        Raises: DropEvent if enough others were logged in this minute.
+        Raises: DropEvent if MAX_TOLD subjects with this trouble were already logged in this minute.
         """
         before = self._crowds.get(trouble, _Crowd(now, 0, set()))
         lasted = now - before.since
@@ -288,7 +291,7 @@ def _remember(memory: dict[_Subject, T], key: _Subject, value: T, limit: int) ->
 
 
 def _subject(event: EventDict) -> _Subject:
-    """Return the facts that stay the same when a line is repeated, without numbers and memory addresses."""
+    """Return the keys and values that stay the same if a line is repeated: no numbers or memory addresses."""
     return tuple(
         (name, _ADDRESS.sub("", in_words(value)))
         for name, value in event.items()
@@ -297,7 +300,7 @@ def _subject(event: EventDict) -> _Subject:
 
 
 def _trouble(event: EventDict, subject: _Subject) -> _Subject:
-    """Return the message and the error without the subject's names, so that subjects can share a trouble."""
+    """Return the message and the error without the object's names, so that many objects can share them."""
     error = _ADDRESS.sub("", in_words(event.get("err", "")))
     for part in (part for name, value in subject if name != "err" for part in value.split("/") if part):
         error = error.replace(part, "")
@@ -319,7 +322,7 @@ def _in_quotes(text: str) -> str:
 
 def _take_head(event: MutableMapping[str, Any]) -> tuple[str, str, str]:
     """
-    Remove the facts that every line has. The remaining facts become key=value pairs.
+    Remove the keys that every line has. The caller formats the remaining ones as key=value pairs.
 
     Returns: the severity, the message, and the traceback as indented lines ("" if there is none).
     """
@@ -351,8 +354,8 @@ def render_json(_logger: WrappedLogger, _method: str, event: EventDict) -> str:
     Format a line as `{"ts":"2026-11-21T07:20:21.123Z","level":"info","v":0,"logger":"foo","msg":"..."}`.
 
     Errors have `err` and no `v`. The fields follow component-base; the level and the time format follow
-    controller-runtime, because log collectors understand these conventions. If a fact has the name of a
-    field, an underscore is appended to the fact's name.
+    controller-runtime, because log collectors understand these conventions. If a key of the line is
+    also the name of a field, an underscore is appended to the key.
     """
     severity, v, name = event.pop("severity"), event.pop("v"), event.pop("logger", "")
     at = dt.datetime.now(tz=dt.UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
@@ -378,7 +381,7 @@ def _json_value(value: object) -> object:
 
 
 def render_text(_logger: WrappedLogger, _method: str, event: EventDict, *, in_colour: bool) -> str:
-    """Format a line as `07:20:21 I Successfully synced objectName=default/example-foo`, or in colour."""
+    """Format a line as `07:20:21 I Successfully synced objectName=default/example-foo`, perhaps in colour."""
     severity, said, stack = _take_head(event)
     message = printable(said)
     at = dt.datetime.now(tz=dt.UTC).astimezone()
@@ -390,6 +393,6 @@ def render_text(_logger: WrappedLogger, _method: str, event: EventDict, *, in_co
 
 
 def _bare(value: object) -> str:
-    """Return a value, with quotes only if it needs them."""
+    """Return a value as text, in quotes only if the text is ambiguous without them."""
     text = in_words(value)
     return text if text and text.isprintable() and not any(c in text for c in ' "=') else _in_quotes(text)

@@ -41,10 +41,10 @@ def main(
     Run an operator as a program: `python greeter.py --help` shows its commands and flags.
 
     set_up(manager) builds the controllers and adds them to the Manager. It is called more than once, each
-    time with a new manager. The first manager sends no requests; it only serves to find out what the
-    controllers need. So set_up must send no requests, and must register its own metrics with
-    `manager.registry`. If there are several such functions, `--controllers` chooses among them by the name of
-    the first controller that each adds.
+    time with a new manager. The first manager sends no requests. It is only used to find out what the
+    controllers need. Therefore, set_up must not send requests either, and must register its own metrics
+    with `manager.registry`. If there are several such functions, `--controllers` chooses among them by the
+    name of the first controller that each adds.
 
     Args: name is used for the lease, the roles and the user agent, and as the prefix of environment
     variables. kinds are the types that need a CRD; None means the custom kinds that controllers reconcile.
@@ -159,7 +159,7 @@ def execute(options: Options, out: TextIO, err: TextIO) -> int:
 
 def _execute_until_stopped(options: Options, out: TextIO, err: TextIO) -> int:
     """
-    Run a command that sends requests or starts a server. Main thread only.
+    Run a command that sends requests or starts a server. Only the main thread may call this.
 
     A signal stops the command.
 

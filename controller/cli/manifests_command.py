@@ -56,7 +56,7 @@ def manifests(options: Options) -> str:
 
 
 def _monitoring(name: str, namespace: str) -> Iterator[dict[str, Any]]:
-    """Yield an operator's Service, ServiceMonitor, alerts and dashboard, by default in NAME-system."""
+    """Yield an operator's Service, ServiceMonitor, alerts and dashboard. namespace "" means NAME-system."""
     usual = f"{name}-system"
     for place in ("default/metrics_service", "prometheus/service_monitor", "prometheus/prometheus_rule"):
         text = shipped_manifest(f"{place}.yaml", name).replace(usual, namespace or usual)

@@ -34,10 +34,9 @@ class Setup:
     What is known about a controller without running it.
 
     Args: kinds are the types of the custom kinds that it reconciles and that need CRDs; foreign are
-    reconciled types whose CRDs belong to other programs; written are the types with which it writes objects
-    of other kinds; access lists, as Access objects, the requests that it can send to the server; sample is
-    the path of a manifest with an object of one of the kinds; shown is what `kubectl get` should list, or ""
-    to list the kinds.
+    reconciled types whose CRDs belong to other programs; written are the types of the other kinds that it
+    writes; access contains Access objects, the requests that it can send; sample is the path of a manifest
+    with an object of one of the kinds; shown is what `kubectl get` should list, or "" to list the kinds.
     """
 
     name: str
@@ -77,7 +76,7 @@ class Operator:
     name is used for the lease, its Events, the roles and the user agent. command is what people type to start
     the program. manifests is what they type between command and `crd` or `rbac`. Hints are built from both.
     set_up(manager, names) adds the chosen controllers to a Manager. setups() describes all controllers. names
-    are the choices for `--controllers`; without names, the program does not have this flag. workers is the
+    are the choices for `--controllers`; without names, the program does not have that flag. workers is the
     default for `--workers`. own_commands are commands that only this operator has, with their help texts.
     version() is the operator's version, or "" if it is unknown. variables is the prefix of environment
     variables; the default is the name. informer_options() returns the Manager's options, or None for the

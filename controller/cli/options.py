@@ -48,7 +48,7 @@ class Flag(NamedTuple):
     How an option is read from the command line and the environment.
 
     For example, the greeter reads kube_api_qps from `--kube-api-qps` or `$GREETER_KUBE_API_QPS`. env is a
-    format string for the operator's prefix and the option's name; "" means that the option has no variable.
+    format string for the operator's prefix and the option's name; "" means that no variable sets the option.
     """
 
     parse: Callable[[str], Any]

@@ -2,8 +2,8 @@
 Builds wheels of the running handloop and its neighbours for a project, from a checkout or an installation.
 
 The wheels are built from the packages' files, without a package index or a build tool. The same files always
-result in the same wheels. The `kubernetes` package is only an extra, because it takes up 75 MiB and is only
-used for auth providers in a kubeconfig, and a pod has no kubeconfig.
+result in the same wheels. The wheel of handloop requires the `kubernetes` package only with an extra. That
+package takes up 75 MiB, and is only used for auth providers in a kubeconfig. A pod has no kubeconfig.
 
 Follows: the binary distribution format of packaging.python.org.
 """
@@ -38,7 +38,8 @@ def own_wheel() -> tuple[str, bytes]:
 
 def neighbour_wheels() -> Mapping[str, tuple[str, bytes]]:
     """
-    Return the wheels that a project's tests need, by extra. Add the wheel of learn if learn is installed.
+    Return the wheels that a project's tests need, by the name of the extra. If learn is installed, add its
+    wheel.
 
     Raises: OSError if a file cannot be read; NotInstalledError if one of the packages is not installed.
     """
@@ -80,7 +81,7 @@ def _digest(content: bytes) -> str:
 
 
 def _notes(root: Path, distribution: str, project: Mapping[str, Any]) -> Mapping[str, str]:
-    """Return the metadata for pip and importlib.metadata, from the checkout or the installed package."""
+    """Return the files that pip and importlib.metadata read, from the checkout or the installed package."""
     if not project:
         installed = metadata.distribution(distribution)
         notes = {note: installed.read_text(note) for note in ("METADATA", "entry_points.txt", _LICENSE)}

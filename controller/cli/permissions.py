@@ -16,7 +16,7 @@ _SERVICE_ACCOUNT: Final = "system:serviceaccount:"
 
 
 class Need(NamedTuple):
-    """One permission, and the role that grants it in the output of `rbac`."""
+    """One permission, and the role that grants it. `rbac` prints that role."""
 
     permission: Permission
     role: RolePlace

@@ -33,8 +33,8 @@ def run_plan(
     """
     Print the plan on out, and the problems found by the checks on err.
 
-    If a permission is missing, only the objects whose reconciles need it fail. If another check fails, no
-    plan is made.
+    If a permission is missing, a plan is made, but reconciles that need the permission fail. If any other
+    check fails, no plan is made.
 
     Returns: the exit code of the plan (see exit_code), or of the checks if no plan is made.
     """

@@ -23,7 +23,7 @@ _LONGEST: Final = 120
 
 
 def exit_code(plan: Plan, *, only_restarts: bool = False) -> int:
-    """Return 0 if a run would write nothing, 1 if it would write, 2 if a name failed or was not planned."""
+    """Return 0 if a run would write nothing, 1 if it would write, 2 if an object failed or is not planned."""
     if any(each.what not in _KNOWN for each in plan.unshown()):
         return EXIT_USAGE
     return EXIT_FATAL if any(_chosen(plan, only_restarts)) else EXIT_OK
@@ -83,8 +83,8 @@ def summary(writes: Iterable[PlannedWrite], owned: dict[str, int], unshown: Iter
     """
     Return a plan's result in one sentence.
 
-    Args: owned maps each kind with a pod template to the number of its objects that belong to a reconciled
-    object.
+    Args: owned maps each kind that has a pod template to the number of objects of that kind that the
+    reconciled objects own.
     """
     restarts: dict[str, Counter[str]] = {}
     others: dict[str, dict[str, set[tuple[str, ...]]]] = {}
@@ -152,7 +152,7 @@ def _groups(unshown: Iterable[Unshown]) -> Iterator[tuple[str, dict[str, list[st
 
 
 def _without(name: str, text: str) -> str:
-    """Replace the object's name in a reason, so that the reason is the same for many objects."""
+    """Replace the object's name in the reason for a failure, so that many objects can share a reason."""
     return re.sub(rf"(?<![\w.-]){re.escape(name)}(?![\w.-])", "NAME", text)
 
 

@@ -86,7 +86,7 @@ class Report:
         """
         The exit code of the first error.
 
-        Without an error, it is 0, or 1 if a stop ended the checks early.
+        If there is no error, the exit code is 0, or 1 if a stop was requested before all checks were done.
         """
         otherwise = EXIT_FATAL if self.stopped else EXIT_OK
         return next((problem.exit_code for problem in self.problems if problem.exit_code), otherwise)
@@ -109,7 +109,7 @@ def _unless_stopped(stop: threading.Event, question: Callable[[], T]) -> T:
 
 class Preflight:
     """
-    The checks for one configuration and one command line. `run` and `doctor` run the same ones.
+    The checks for one configuration and one command line. `run` and `doctor` make the same checks.
 
     They check the access that the chosen controllers declare, in the namespaces that they watch, and the
     access to the lease.
@@ -133,7 +133,7 @@ class Preflight:
 
     @cached_property
     def _foreign(self) -> Sequence[Resource]:
-        """The resources that the controllers read or write, and whose CRDs belong to other programs."""
+        """The custom resources that the controllers read or write, but whose CRDs other programs provide."""
         ours = {(one.group, one.plural) for one in self._custom}
         used = {
             (one.resource.group, one.resource.plural): one.resource for one in declared_access(self._options)
@@ -273,7 +273,7 @@ class Preflight:
         """
         Return a Fit for each kind that the server has.
 
-        In a start that continues after failed checks, return [], because FitWatch makes this check later.
+        If --preflight lets a program start despite failures, return []. FitWatch makes this check later.
         """
         if self._options.command != "doctor" and self._options.preflight != "exit":
             return []
@@ -303,7 +303,7 @@ class Preflight:
         """
         Yield (definition's name, Conversion).
 
-        A start skips this check, because at that time there may be no replica yet that can convert.
+        Only `doctor` makes this check. When a program starts, there may be no replica yet that can convert.
         """
         if self._options.command != "doctor":
             return
@@ -413,7 +413,7 @@ def _need_finding(need: Need, *, ok: bool) -> Finding:
 
 def doctor(options: Options, stop: threading.Event, out: TextIO, *, seams: Seams = REAL_SEAMS) -> int:
     """
-    Run all the checks of a start, and print their findings.
+    Run all the checks that are made before a start, and print their findings.
 
     Returns: the exit code that `--preflight=exit` would give, which is that of the first check that failed.
     """

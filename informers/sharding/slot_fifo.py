@@ -1,11 +1,11 @@
 """
 The FIFO of an informer that holds only the objects in this process's slots.
 
-A slot is *open* from the list that requested it until the FIFO handles its release.
-Whenever the FIFO's lock is free, each queued or stored object is either in an open slot or *departing*. A
-departing object has a single delta, a Deleted with a `Departed`, which removes it from the store without
-calling a handler. An event or a list that was in progress when a slot was released therefore restores no
-objects.
+A slot becomes *open* when a list that requested it is queued. It stays open until the FIFO handles the slot's
+release. Whenever the FIFO's lock is free, each queued or stored object is either in an open slot or
+*departing*. A departing object has a single delta, a Deleted with a `Departed`, which removes the object from
+the store without calling a handler. If an event or a list is in progress when a slot is released, the FIFO
+later rejects its objects in that slot, because the slot is no longer open.
 
 The rules for threads are those of DeltaFIFO: only the reflector adds objects, and only the informer's loop
 writes to the store. The thread that changes the slots only queues departures.
@@ -38,15 +38,15 @@ class SlotFIFO(DeltaFIFO[T]):
     A DeltaFIFO that admits only objects in open slots; see the module's docstring.
 
     State, guarded by _lock unless noted:
-        _open       slot -> the version since which it is held.
+        _open       open slot -> the version of HeldSlots that added the slot.
         _listed     the slots that the last list requested.
         _newcomers  the keys of objects that arrived in the list that opened their slot. A key is removed
                     when it has been processed.
         _taken      the newcomers that are being processed.
-        _served     the slots that were open when _newcomers was last empty; replaced, so read without the
-                    lock.
-        _settled    the held slots and the served slots when they were last found to be equal; replaced, and
-                    read without the lock, because each read of a lister uses it.
+        _served     the slots that were open when _newcomers was last empty. The mapping is replaced, but
+                    never modified, so it can be read without the lock.
+        _settled    the held slots and the served slots when they were last found to be equal. The pair is
+                    replaced, and read without the lock, because each read of a lister uses it.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class SlotFIFO(DeltaFIFO[T]):
         name: str,
         clock: Clock,
     ) -> None:
-        """Args: source.asked says, whenever replace is called, which slots the list requested."""
+        """Args: source.asked contains the slots that the last list requested. replace reads it."""
         super().__init__(known_objects, transformer=transformer, name=name, clock=clock)
         self._source = source
         self._scope = source.scope
@@ -107,7 +107,7 @@ class SlotFIFO(DeltaFIFO[T]):
             self._lock.notify_all()
 
     def has_opened(self, version: int) -> bool:
-        """Return whether a list of all the slots held since that version has been processed."""
+        """Return whether all slots held both at that version and now have been listed and processed."""
         held, served, settled = self._scope.held.now, self._served, self._settled
         if settled is not None and settled[0] is held and settled[1] is served:
             return held.version >= version

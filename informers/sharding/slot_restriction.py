@@ -25,9 +25,10 @@ class SlotRestriction(ShardedSource[T]):
     """
     Restricts an informer to the held slots. Implements handloop.informers.restriction.Restriction.
 
-    Its versions are those of HeldSlots. Its property `source` returns the restriction itself, which filters
-    the source passed to the constructor. State: _fifo is None until new_fifo is called; _restricted is the
-    component that is notified of changes, or None.
+    The restriction's version is the version of HeldSlots. The property `source` returns the restriction
+    itself, which filters the source passed to the constructor.
+    State: _fifo is None until new_fifo is called; _restricted is the component that is notified of changes,
+    or None.
     Threads: usable from any thread.
     """
 
@@ -61,11 +62,12 @@ class SlotRestriction(ShardedSource[T]):
 
         Returns: a string that depends on how the kind is sharded, "" before the first list.
             by label      "labels", even before the first list.
-            by namespace  "fields", or "client" if the field selector cannot name all foreign namespaces, so
-                          that some of their objects arrive and are dropped here.
+            by namespace  "fields" if the field selector excludes all namespaces in other slots; "client" if
+                          it cannot name all of them, so that some of their objects arrive and are dropped
+                          here.
             by UID        "server" if the server says that it left objects out, or if many objects arrived
-                          and none was foreign; "client" if foreign objects arrive and are dropped here;
-                          "unknown" if too few objects have arrived.
+                          and all are in held slots; "client" if objects in other slots arrive and are
+                          dropped here; "unknown" if too few objects have arrived.
         """
         return self.sharded_by
 
@@ -110,7 +112,7 @@ class SlotRestriction(ShardedSource[T]):
         return self._fifo is not None and self._fifo.has_opened(version)
 
     def forget_foreign(self, quarantine: Quarantine) -> None:
-        """See Restriction. After a slot is released, the next list or event calls this."""
+        """See Restriction. Called when the first list or event arrives after the release of a slot."""
         scope = self.scope
         if scope.by != "label":  # the labels of quarantined objects are not known
             quarantine.forget(lambda each: not scope.holds(each.key_namespace, each.uid, {}))
