@@ -1,8 +1,9 @@
 """
 The operator `handloop`, which `python -m controller` runs: Foo, handwritten, and MyApp, built on the runtime.
 
-Your own operator would pass its set_up to main: `from handloop import main`. Here, each function imports
-what it needs, so that `version` loads no types, and `run` loads no controllers before its checks.
+An operator of your own would do `from handloop import main`, and pass its set_up function to main. Here, each
+function imports what it needs, so that `version` loads no types, and `run` loads no controllers before its
+checks.
 """
 
 from __future__ import annotations

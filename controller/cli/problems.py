@@ -66,7 +66,7 @@ class Problem:
         return f"handloop errors {self.code}"
 
     def facts(self) -> dict[str, str]:
-        """Return the problem's fields as pairs for a log line that has `what` as its message."""
+        """Return the problem's fields as key-value pairs for a log line whose message is `what`."""
         pairs = {"code": self.code, "cause": "; ".join(self.causes), "fix": "; ".join(self.fixes)}
         return {key: value for key, value in pairs.items() if value}
 
@@ -75,8 +75,8 @@ def install_fixes(group_resource: str, version: str, stored: Sequence[str], crd_
     """
     Return the steps that install the CRD that crd_command prints.
 
-    Args: version is the only version in this CRD. stored are the versions in which objects may be stored now;
-    the server refuses a CRD that lacks one of them.
+    Args: version is the only version in this CRD. stored are the versions in the storedVersions of the CRD in
+    the cluster; the server refuses a CRD that lacks one of them.
     """
     install = f"{crd_command} | kubectl apply -f -"
     others = [one for one in stored if one != version]
@@ -137,7 +137,8 @@ def missing_foreign(
     resource: str, kind: str, plural: str, versions: tuple[str, ...] = (), nearest: str = ""
 ) -> Problem:
     """
-    Return the problem E07: another program's definition is not installed, or has other names than our type.
+    Return the problem E07: another program's CRD is not installed, or has another plural or other versions
+    than our type.
 
     Args: resource is `plural.group/version`. plural is the server's plural for that kind, and nearest is a
     served resource with a similar name; both can be "".
@@ -188,7 +189,7 @@ def other_definition(group_resource: str, differs: str, fixes: Sequence[str]) ->
 
 
 def no_status_subresource(group_resource: str, fixes: Sequence[str]) -> Problem:
-    """Return the problem E08: the CRD has no status subresource, like sample-controller's plain crd.yaml."""
+    """Return the problem E08: the CRD has no status subresource, as in sample-controller's plain crd.yaml."""
     return Problem(
         code="E08",
         exit_code=EXIT_OK,
@@ -246,7 +247,7 @@ def stop_took_too_long(left: BaseException, shutdown_timeout: float) -> Problem:
     """
     Return the problem E16: work was still running when the shutdown timeout expired.
 
-    Args: left is an error whose message names this work.
+    Args: left is an error whose message says what was still running.
     """
     now = format_duration(shutdown_timeout)
     return Problem(
@@ -271,7 +272,7 @@ def not_converted(group_resource: str, problem: str) -> Problem:
     """
     Return the problem E19: the server cannot convert objects.
 
-    Args: problem is the server's message, or a fault in the definition.
+    Args: problem is the server's message, or an error in the definition.
     """
     return Problem(
         code="E19",
@@ -304,7 +305,7 @@ def misfit(resource: str, differs: Sequence[str], fixes: Iterable[str]) -> Probl
 
 def version_skew(server_version: str) -> Problem | None:
     """
-    Return the problem E13 if the server is older or newer than the tested range.
+    Return the problem E13 if the server's version is outside the tested range.
 
     Args: server_version is a string such as `v1.31.4`.
     Returns: None if the version is in the range, or is unknown.

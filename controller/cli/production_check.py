@@ -39,7 +39,8 @@ class Line:
     """
     The result of one check.
 
-    Args: fix is what to do if the check failed. unknown says why a result is unknown; otherwise it is "".
+    Args: fix is what to do if the check failed. unknown is the reason why the result is unknown, or "" if it
+    is known.
     """
 
     what: str
@@ -113,7 +114,7 @@ class Deployed:
 
     def _items(self, group: str, plural: str, namespace: str = "") -> list[Any]:
         """
-        Return the objects in the given namespace, by default the Deployment's.
+        Return the objects of one resource in the given namespace (by default, the Deployment's namespace).
 
         Raises: APIError if the server refuses the request.
         """
@@ -189,7 +190,7 @@ def _is_fresh(spec: Mapping[str, Any], now: float) -> bool:
 
 
 def _selects(selector: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
-    """Return whether a label selector matches. Its matchExpressions are assumed to match."""
+    """Return whether a label selector matches the labels. Its matchExpressions are assumed to match."""
     return (selector.get("matchLabels") or {}).items() <= labels.items()
 
 

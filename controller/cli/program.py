@@ -58,9 +58,9 @@ class Program:
         """
         Set up the chosen controllers. No requests are sent before run.
 
-        Args: manager_options are further options for Manager. certificates are the metrics for
-        certificates in the registry, or None without such metrics. on_terminal makes progress lines more
-        frequent.
+        Args: manager_options are further options for Manager. certificates are the metrics about certificates
+        in the registry, or None if there are no such metrics. If on_terminal is set, progress is logged more
+        often.
         """
         self._client = client
         self._stop = stop
@@ -131,7 +131,7 @@ class Program:
         """
         Count the objects in all namespaces.
 
-        Return None if all are watched, or if listing is not allowed.
+        Return None if all namespaces are watched anyway, or if the objects cannot be listed.
         """
         if not self._namespaces:
             return None
@@ -152,7 +152,7 @@ def informer_options(options: Options, *, on_terminal: bool = False) -> Informer
     """
     Return the operator's InformerOptions with the changes from the command line.
 
-    Args: on_terminal makes progress lines more frequent.
+    Args: if on_terminal is set, progress is logged more often.
     """
     operator = options.operator
     return replace(

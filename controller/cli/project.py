@@ -171,7 +171,8 @@ class Project:
         """
         Write the files that every operator has.
 
-        Raises: OSError if a file cannot be written; NotInstalledError if a test package is missing.
+        Raises: OSError if a file cannot be written; NotInstalledError if a package that the project's tests
+        need is missing.
         """
         own = own_wheel()
         wheels = {"": own, **neighbour_wheels()}
@@ -187,8 +188,9 @@ class Project:
         """
         Write the files that every operator has, except for the wheels.
 
-        Args: wheels maps the extras of the neighbouring packages to their wheels; handloop's own has the key
-        "". Raises: OSError if a file cannot be written.
+        Args: wheels maps each extra, such as `sandbox`, to the wheel of its package. The key "" stands for
+        handloop's own wheel.
+        Raises: OSError if a file cannot be written.
         """
         own = wheels.get("", "")
         neighbours = {extra: name for extra, name in wheels.items() if extra}
@@ -199,7 +201,7 @@ class Project:
             yield from _write(self.folder / "manifests" / place, text.encode())
 
     def _other_build(self, wheels: Mapping[str, bytes]) -> str:
-        """Return the handloop wheels in the project's requirements that come from another build."""
+        """Return the handloop wheels that the project requires and that come from another build."""
         files = sorted(self.folder.glob("requirements*.in"))
         text = "".join(path.read_text(encoding="utf-8") for path in files)
         named = dict.fromkeys(re.findall(r"^\./wheels/(handloop[-_][^\[\s]*\.whl)", text, re.MULTILINE))
@@ -295,7 +297,7 @@ class Project:
 
     def _joined(self, text: str, added: str, kind: str, module: str, old: str) -> str:
         """
-        Return the text of types.py with the two functions added to the class.
+        Return the text of types.py with the two conversion functions added to the class.
 
         Args: added is the line that imports the class of the old version.
         """

@@ -51,7 +51,7 @@ class _ToolTable(msgspec.Struct, frozen=True):
 
 
 class _Document(msgspec.Struct, frozen=True):
-    """The part of a pyproject.toml that is read."""
+    """The part of a pyproject.toml that this module reads."""
 
     project: ProjectTable = ProjectTable()
     tool: _ToolTable = _ToolTable()
@@ -61,7 +61,7 @@ def project_table(operator: Operator, words: str) -> ProjectTable:
     """
     Return the [project] table of the working directory, or an empty one if there is no pyproject.toml.
 
-    Args: words are the command and its arguments, for the error's fix.
+    Args: words are the command and its arguments, which the error message repeats in its suggested fix.
     Raises: UsageError in another operator's project; OSError or UnicodeDecodeError if the file cannot be
     read; tomllib.TOMLDecodeError if it is not TOML.
     """
@@ -126,8 +126,8 @@ def container_options(operator: Operator, container: Mapping[str, Any]) -> Optio
     """
     Return the options with which the program would run in a container.
 
-    The namespace is still unknown, so SOMEWHERE is used. Raises: UsageError for arguments that the program
-    would refuse.
+    The namespace is not known yet, so SOMEWHERE takes its place. Raises: UsageError for arguments that the
+    program would refuse.
     """
     variables = {entry["name"]: entry["value"] for entry in container.get("env") or () if "value" in entry}
     variables["POD_NAMESPACE"] = SOMEWHERE
@@ -165,7 +165,8 @@ def exit_code_of(write: Callable[[], None], usage: str) -> int:
     """
     Call write, and return the exit code.
 
-    An error is printed as a message. usage is the fix for a UsageError that has none.
+    An error is printed as a message. usage is the suggested fix for a UsageError that contains no fix of its
+    own.
     """
     try:
         write()

@@ -45,7 +45,7 @@ class Changes:
 
 
 class _Step(NamedTuple):
-    """The result for one file. Args: content is None if the file is to be deleted, or stays deleted."""
+    """The result for one file. Args: content is None if the file must not exist after the update."""
 
     place: str
     line: str
@@ -90,7 +90,7 @@ def _wheels(folder: Path) -> dict[str, str]:
 
 def _refuse_uncommitted(folder: Path) -> None:
     """
-    Check that all changes are committed, so that the merge is not mixed with them.
+    Check that all changes are committed, so that they do not get mixed up with the changes of the merge.
 
     Raises: ProjectError for uncommitted changes in git.
     """
@@ -128,7 +128,7 @@ def _older(project: Project, folder: Path) -> Project:
 
 
 def _add_kinds(project: Project, made: Project) -> None:
-    """Add the project's kinds to a recreated project, as `create` did."""
+    """Add the project's kinds to made, which is the recreated project, in the same way as `create` does."""
     for types in sorted((project.folder / project.package).glob("*/types.py")):
         for kind, group, version, scope in _KIND.findall(types.read_text(encoding="utf-8")):
             if module_of(kind) == types.parent.name and group.endswith(f".{project.domain}"):
@@ -203,7 +203,7 @@ def _merged(place: str, own: bytes, older: bytes, newer: bytes) -> _Step:
 
 
 def _take(folder: Path, steps: Iterable[_Step], changes: Changes) -> None:
-    """Write the merged files, and delete those without content."""
+    """Write the merged files, and delete each file whose step has no content."""
     for step in steps:
         path = folder / step.place
         changes.lines.append(step.line)

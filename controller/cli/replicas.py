@@ -14,7 +14,7 @@ def replicas_of(options: Options) -> Alone:
     """
     Return the mode of the program's replicas.
 
-    If both flags are set, the mode's `check` raises an error.
+    If both --shards and --leader-elect are set, the `check` method of the returned mode raises an error.
     """
     if options.shards:
         from handloop.controller.cli.sharing import Sharing  # noqa: PLC0415 - few programs share
@@ -24,7 +24,7 @@ def replicas_of(options: Options) -> Alone:
 
 
 class Elected(Alone):
-    """The mode of --leader-elect: only the Lease's holder works. The others wait with warm caches."""
+    """The mode of --leader-elect: only the Lease's holder reconciles. The others wait with warm caches."""
 
     flag: ClassVar[str] = "--leader-elect"
 

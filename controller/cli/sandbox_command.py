@@ -77,9 +77,9 @@ def running_sandbox(options: Options) -> Iterator[Path]:
 
 def _refuse_a_kubeconfig_in_use(path: str) -> None:
     """
-    Check that the kubeconfig to be written does not name a running server, because it may be in use.
+    Refuse to overwrite a kubeconfig that names a running server, because somebody may be using it.
 
-    Raises: ConfigError if it names a running server.
+    Raises: ConfigError if the kubeconfig names a running server.
     """
     try:
         config = load_config(kubeconfig=path)

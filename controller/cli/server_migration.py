@@ -37,7 +37,7 @@ class NotByServerError(Exception):
     """
     The server does not migrate the kind.
 
-    The message is the reason, or "" if the server has no migrations.
+    The message is the reason, or "" if the server does not offer migrations.
     """
 
 
@@ -85,7 +85,7 @@ class ServerMigration:
         return f"/apis/{_GROUP}/{version}/storageversionmigrations"
 
     def _under_way(self, path: str) -> Object | None:
-        """Return a running migration that an earlier run or another client started."""
+        """Return a running migration of this kind, which an earlier run or another client started."""
         answer = self._transport.request("GET", path)
         if answer.status != _OK:
             raise NotByServerError(message_of(answer.body))
@@ -138,7 +138,7 @@ class ServerMigration:
 
 
 def _condition(migration: Object, kind: str) -> Object | None:
-    """Return the condition of this type if its status is True."""
+    """Return the condition of the given type if its status is True; otherwise None."""
     conditions = migration.get("status", {}).get("conditions") or ()
     return next((each for each in conditions if (each["type"], each["status"]) == (kind, "True")), None)
 

@@ -34,7 +34,7 @@ others ignore it.
 
 
 class Sharing(Alone):
-    """The mode of --shards. State: _connections, for the Leases, is used by the main thread only."""
+    """The mode of --shards. State: _connections, for reaching Leases, is used by the main thread only."""
 
     flag: ClassVar[str] = "--shards"
     needs_all_namespaces: ClassVar[bool] = True
@@ -56,12 +56,12 @@ class Sharing(Alone):
         self._shards()
 
     def access(self) -> Sequence[Any]:
-        """See Alone. The program must list all namespaces, so that it can skip those of other replicas."""
+        """See Alone. With shards by namespace, list all namespaces, to skip those of other replicas."""
         others = (LISTING_NAMESPACES,) if self._options.shards_by == "namespace" else ()
         return (*others, *shards_access(self._options.leader_elect_resource_namespace))
 
     def lease_pattern(self) -> re.Pattern[str]:
-        """See Alone. The names of slots' and members' Leases end with a number or a pod's name."""
+        """See Alone. A slot's Lease has a name that ends with a number; a member's, with a pod's name."""
         return re.compile(f"{super().lease_pattern().pattern}-.+")
 
     def facts(self) -> str:
@@ -69,7 +69,11 @@ class Sharing(Alone):
         return f"{self._shards()}, shared by leases {self.lease()}-*"
 
     def findings(self, client: Client, allowed: Iterable[Permission]) -> Iterator[str]:
-        """See Alone. A running program detects the server's support from what its informers receive."""
+        """
+        See Alone. A test request finds out whether the server obeys shardSelector.
+
+        A running program does not send it, because it sees this from what its informers receive.
+        """
         told = "by namespace: every server can leave out the namespaces of other replicas"
         if self._options.shards_by == "uid":
             told = f"by uid: {told_by_server(client, allowed)}"

@@ -17,8 +17,8 @@ class StandbyReport:
     """
     Reports E11 after the first failed attempt to lead, and after each change.
 
-    A new holder is reported immediately. If attempts start or stop failing with errors, this is reported at
-    most once a minute.
+    A new holder is reported immediately. When attempts to lead start or stop failing with errors, the change
+    is reported at most once a minute.
     State: _said_at, _holder, _failing, used only by the elector's thread, which calls this object.
     """
 

@@ -53,7 +53,7 @@ def storage_problems(client: Client, kind: type[Kind], storage: str) -> Iterator
 
 
 def _schema(client: Client, resource: Resource) -> Schema | None:
-    """Return the kind's published schema, or None. A changed definition is published with a delay."""
+    """Return the schema that the server publishes, or None. The server publishes changes with a delay."""
     try:
         found = PublishedSchemas.fetch(client, resource.group, resource.version).find(resource, {})
     except ClientError:

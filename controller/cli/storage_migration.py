@@ -86,12 +86,12 @@ class StorageMigration:
         return [each for each in definition["status"]["storedVersions"] if each != _stored(definition)]
 
     def is_doubtful(self) -> bool:
-        """Return whether the server's migration failed. Kubernetes 1.36 shortens storedVersions even then."""
+        """Return True if the server's migration failed: Kubernetes 1.36 shortens storedVersions even then."""
         conditions = self._definition()["status"].get("conditions") or ()
         return any((each["type"], each.get("reason")) == _FAILED_MIGRATION for each in conditions)
 
     def put_back(self, versions: Sequence[str]) -> None:
-        """Add versions to storedVersions again. They stay there until a list proves that none is used."""
+        """Add versions to storedVersions again. They stay there until run has written all objects."""
         for _ in range(_TRIES):
             definition = self._definition()
             stored = definition["status"]["storedVersions"]
@@ -104,10 +104,11 @@ class StorageMigration:
 
     def run(self) -> bool:
         """
-        Write objects until a list contains only objects that were written, and then shorten storedVersions.
+        Write objects until a new list contains no object that is still unwritten. Then shorten
+        storedVersions.
 
-        Returns: whether the migration is complete. It is not if the server refused objects, or if too much
-        changed in the meantime.
+        Returns: whether the migration is complete. It is incomplete if the server refused objects, if new
+        objects kept appearing, or if the storage version changed in the meantime.
         Blocks: until the migration has ended. The given rate limits the writes.
         """
         before = self._definition()
@@ -127,7 +128,7 @@ class StorageMigration:
         return True
 
     def _round(self, definition: Object, written: set[str]) -> int:
-        """List the objects, and write those not written before. Returns: the number of the latter."""
+        """List the objects, and write those that are not in written. Returns: how many objects those were."""
         came = 0
         for items, left in self._pages(definition):
             new = [item["metadata"] for item in items if item["metadata"]["uid"] not in written]

@@ -1,9 +1,10 @@
 """
 Checks how a new definition would affect the objects in a cluster.
 
-Each object is sent to a sandbox with the new definition, which shows whether the server would accept the
-object, and which fields it would keep. Since Kubernetes 1.33, a server tolerates existing invalid fields.
-If the sandbox refuses an object, such a server refuses it only when somebody changes the invalid field.
+Each object is sent to a sandbox that has the new definition. The answer shows whether the server would accept
+the object, and which fields it would keep. Since Kubernetes 1.33, a server tolerates a field that was invalid
+before the write. If the sandbox refuses an object, such a server therefore refuses it only when somebody
+changes the invalid field.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ class _Tally:
 
 @dataclass
 class Judgement:
-    """The results for a kind's objects, by rule and path."""
+    """The findings about a kind's objects, counted by rule and path."""
 
     seen: int = 0
     tallies: dict[tuple[str, str], _Tally] = field(default_factory=dict)
@@ -182,7 +183,7 @@ class _Bench:
 
 
 def _lost(before: Any, after: Any, path: str = "") -> Iterator[str]:
-    """Yield the outermost paths that exist in the first value but not in the second."""
+    """Yield the outermost paths that exist in `before`, but not in `after`."""
     if isinstance(before, dict) and isinstance(after, dict):
         for key, value in before.items():
             step = f"{path}.{key}" if path else key

@@ -62,7 +62,7 @@ def open_closed() -> None:
 
 
 def drop_unwritten(stream: TextIO) -> None:
-    """Drop text that cannot be written. Otherwise the interpreter would retry and exit with 120."""
+    """Drop buffered text that cannot be written; else the interpreter would retry at exit and return 120."""
     try:
         stream.flush()
     except ValueError:

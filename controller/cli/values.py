@@ -25,7 +25,7 @@ _NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[
 
 
 def number(kind: type[N], least: float, most: float, otherwise: str) -> Callable[[str], N]:
-    """Return a parser for numbers in a range. otherwise is the error message for other numbers."""
+    """Return a parser for numbers from least to most. otherwise is the error message for any other number."""
 
     def parse(text: str) -> N:
         number = kind(text)

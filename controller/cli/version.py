@@ -37,7 +37,8 @@ def local_version(package: Path, top: Path) -> str:
     Return the local version that a build of a package adds to its version.
 
     It is `+g1a2b3c4d5e6f` for a commit, `+g1a2b3c4d5e6f.d5f0e9a1b` with uncommitted changes, and
-    `+nogit.c5f0e9a1b` if git does not work. A release sets the variable to "".
+    `+nogit.c5f0e9a1b` if git does not work. If the environment variable HANDLOOP_LOCAL_VERSION is set, its
+    value is returned; a release sets it to "".
 
     Args: top is the root of the repository.
     """

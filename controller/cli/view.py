@@ -1,9 +1,10 @@
 """
 Writes a view of another program's kind from its definition. The view is a Kind with only the fields to read.
 
-A view accepts more than the definition does: each field may be absent, an enum is any string, and a part
-without a schema is JSON. For this reason, it can also read objects from a newer version of the other program.
-Only names are taken from the definition; those that are not identifiers are quoted.
+A view accepts more than the definition does: each field may be absent, an enum is read as any string, and a
+part without a schema is read as JSON. For this reason, the view can also read objects from a newer version of
+the other program. Only names are copied from the definition into the code; a name that is not an identifier
+becomes a string literal.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ def view_of(definition: Mapping[str, Any], paths: Sequence[str], *, version: str
     Return the source code of a module with a view.
 
     Args: definition is a CustomResourceDefinition. paths are fields such as `spec.secretName`, or () for spec
-    and status. version is "" for the stored version.
+    and status. version is the version to read, or "" for the storage version.
     Raises: ViewError for a path or a version that the definition does not have.
     """
     spec = _checked(definition)
@@ -117,7 +118,7 @@ def _part(schema: Schema, name: str) -> Schema:
 
 @dataclass
 class _Tree:
-    """The requested fields, by name. whole means that all the fields below are requested."""
+    """A node in the tree of requested fields. whole means that all fields below the node are requested."""
 
     below: dict[str, _Tree] = field(default_factory=dict)
     whole: bool = False
@@ -284,7 +285,7 @@ def _written(lines: Sequence[_Line], module: _Module) -> Iterator[str]:
     """
     Yield the lines of a class.
 
-    If Python's name for a field differs from the server's, the line has both.
+    If Python's name for a field differs from the server's, the field's line contains both names.
     """
     taken: set[str] = set()
     for line in lines:

@@ -20,7 +20,7 @@ def definition_of(kind: type[Any], options: Options) -> dict[str, Any]:
     """
     Return a kind's definition.
 
-    If the kind's versions are converted, it contains this program's webhook.
+    If the kind's versions are converted, the definition refers to this program's webhook.
     """
     return custom_resource_definition(kind, webhook_service(options))
 
@@ -29,7 +29,8 @@ def webhook_service(options: Options) -> WebhookService:
     """
     Return the Service or URL of the webhook, and the namespace of the webhook's Secret.
 
-    If the namespace is unknown, the one in the manifests is used, or `default` if the webhook has a URL.
+    If no namespace is known, the namespace in the manifests is returned, or `default` if the webhook has a
+    URL.
     """
     name = options.operator.name
     url = options.webhook_url or (f"https://{_LOOPBACK}:0" if options.sandbox else "")

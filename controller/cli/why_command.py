@@ -26,7 +26,7 @@ def run_why(operator: Operator, arguments: Sequence[str]) -> int:
     """
     Print the process's answer.
 
-    Returns: the exit code, which is 1 if no process knows the name. Raises: SystemExit from argparse.
+    Returns: the exit code, which is 1 if nothing is known about the object. Raises: SystemExit from argparse.
     """
     given = _parser(operator).parse_args(arguments)
     *controller, name = given.words

@@ -1,10 +1,10 @@
 """
 Finds the process that `why` asks: the one at an address, or the one in a cluster that works on a name.
 
-A request to a pod goes through the API server's proxy, which is open to any user who may read `pods/proxy`.
-The proxy removes the header Authorization. For this reason, another header carries a token for the pod's own
-service account, valid for ten minutes. As with any request, the pod asks the API server whether that account
-may read `/why`.
+A request to a pod goes through the API server's proxy, which any user with read access to `pods/proxy` can
+use. The proxy removes the Authorization header, so a different header carries the token. The token is for the
+pod's own service account, and is valid for ten minutes. As for any request, the pod asks the API server
+whether that account may read `/why`.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class ClusterSource:
         self._name = name
 
     def ask(self, question: Question) -> Why:
-        """Ask the process that works on a name. Any of the operator's processes knows which one that is."""
+        """Ask the process that works on the object. Any process of the operator knows which one does so."""
         first = next(self._holders(), "")
         if not first:
             raise SourceFailedError(

@@ -48,7 +48,7 @@ class CachesNotSyncedError(Exception):
 
 
 def default_rate_limiter(clock: Clock = REAL_CLOCK) -> handloop.MaxOfRateLimiter[ObjectName]:
-    """Limit retries only: for each Foo 5 ms, doubling up to 1000 s; for all 50/s after a burst of 300."""
+    """Limit retries. A Foo's delay doubles from 5 ms to 1000 s; all share 50 per second, in bursts of 300."""
     for_each = handloop.ItemExponentialFailureRateLimiter[ObjectName]()
     return handloop.MaxOfRateLimiter(for_each, handloop.BucketRateLimiter(50, 300, clock=clock))
 
@@ -149,7 +149,7 @@ class FooController:
 
     def sync_handler(self, name: ObjectName) -> None:
         """
-        Compare what a Foo wants with what exists, write the difference, and then write the status.
+        Compare a Foo's desired state with what exists, write the difference, and then the status.
 
         If it returns, the Foo is done. If it raises an error, the Foo is retried with back-off.
         """
@@ -226,7 +226,7 @@ class FooController:
 
 
 def scale_patch(deployment: Deployment, replicas: int) -> dict[str, Any]:
-    """Return a merge patch. If the Deployment has changed since it was read, the server answers Conflict."""
+    """Return a merge patch that scales a Deployment. If it has changed, the server answers Conflict."""
     version, uid = deployment.metadata.resource_version, deployment.metadata.uid
     return {"metadata": {"resourceVersion": version, "uid": uid}, "spec": {"replicas": replicas}}
 

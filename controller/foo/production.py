@@ -2,9 +2,10 @@
 The controller of Foos that `python -m controller` runs: sample-controller, plus what a cluster needs.
 
 FooController, in controller.py, is a port of sample-controller. It works well if caches are fresh, there are
-no other writers, and users make no mistakes. Each piece below covers a case in which it does harm. For each
-piece, chapter 11 of the walkthrough has a plan that breaks the plain controller, and test_ch11_plain.py shows
-what both controllers do. More tests are in tests/controller/foo, in the file named with each piece.
+no other writers, and users make no mistakes. Each piece below covers a case in which FooController does harm.
+For each piece, chapter 11 of the walkthrough has a plan that breaks the plain controller, and
+test_ch11_plain.py shows what both controllers do. More tests are in tests/controller/foo, in the file named
+with each piece.
 
   1. `_is_news`: nothing is written when nothing changed. The Synced Event is recorded only by a sync that
      wrote something or succeeded after a failure; the plain controller writes the status and the Event at
@@ -20,8 +21,9 @@ what both controllers do. More tests are in tests/controller/foo, in the file na
      fields do not fit) is reported by the Warning Event InvalidObject once per resource version. It is not
      retried before its next change or resync (test_reports.py).
   6. `_owners`: when a Foo's Deployment disappears, the Foo is read from the server before a new Deployment is
-     created. Without this read, a stale cache could contain a deleted Foo. Its Deployments would then be
-     created here and deleted by the garbage collector at full speed (test_stale_cache.py).
+     created. Otherwise, if a stale cache still contained a deleted Foo, this controller would create
+     its Deployment again and again at full speed, and the garbage collector would delete each one
+     (test_stale_cache.py).
   7. `_status_backoff`: when another writer undoes a status, it is written again after 10 s, and then at
      increasing intervals. Otherwise two controllers whose caches differ would fight over it at full speed
      (test_stale_cache.py).
@@ -158,8 +160,8 @@ class ProductionFooController(FooController):
         """
         Register handlers with the informers, as FooController does.
 
-        Args: memory registers the parts that store data about Foos by name. Each sync runs in the context
-        manager that admitted returns.
+        Args: memory keeps a list of the parts that store data about Foos by name. Each sync runs in the
+        context manager that admitted returns for the name of the Foo.
         """
         own_metrics = own_metrics or OwnWriteMetrics(CollectorRegistry()).for_controller(QUEUE_NAME)
         caches = {each.kind.resource.group_resource: each for each in (deployment_informer, foo_informer)}
@@ -328,7 +330,7 @@ class ProductionFooController(FooController):
         return sum(_PAUSE.are_to_pause(foo.metadata.annotations) for foo in self._foo_indexer.list())
 
     def _is_news(self, name: ObjectName, *, wrote: bool) -> bool:
-        """Return whether a success is worth an Event: it changed something or ended a series of failures."""
+        """Return whether to record an Event for a success: it changed something, or followed a failure."""
         return wrote or self._workqueue.num_requeues(name) > 0
 
     def _sync_deployment(self, foo: Foo) -> tuple[Deployment, bool]:
@@ -372,7 +374,7 @@ class ProductionFooController(FooController):
         Write the Deployment's available replicas into the Foo's status, unless they are already there.
 
         Returns: whether the server stored them.
-        Raises: HeldBackError if another writer has just undone the same status; see also _write_status.
+        Raises: HeldBackError if another writer has just undone the same status; the errors of _write_status.
         """
         status = FooStatus(available_replicas=deployment.status.available_replicas)
         with self._lock:
@@ -453,7 +455,7 @@ class ProductionFooController(FooController):
         self._enqueue_foo(foo)
 
     def _handle_update(self, old: Deployment, new: Deployment) -> None:
-        """Like FooController's method, but handles a Deployment that was replaced while no watch was open."""
+        """Like FooController's method. If the UID has changed, first handle the old one's deletion."""
         if new.metadata.uid != old.metadata.uid:
             self._handle_deletion(old)
         super()._handle_update(old, new)
@@ -472,7 +474,7 @@ class ProductionFooController(FooController):
         self._report_invalid(reference, "Foo does not fit its type", undecodable.error)
 
     def _report_foreign(self, foo: Foo, deployment: Deployment) -> ResourceExistsError:
-        """Report that the name of the Deployment is taken. Returns: the error to raise."""
+        """Report that the Deployment's name is taken, and return the error that the caller raises."""
         message = MESSAGE_RESOURCE_EXISTS.format(deployment.metadata.name)
         self._recorder.event(foo, EVENT_TYPE_WARNING, ERR_RESOURCE_EXISTS, message)
         owner = controller_of(deployment)

@@ -24,8 +24,8 @@ class PlainFooRunnable:
     """
     Runs the plain controller, which is meant for learning.
 
-    Implements handloop.controller.runtime.life.runnable.Runnable. run creates the controller. Until then, a
-    standby's caches are filled, but it queues no names and records no Events.
+    Implements handloop.controller.runtime.life.runnable.Runnable. run creates the controller. Until then, as
+    on a standby, the caches are filled, but no names are queued and no Events are recorded.
     State: controller is None until run is called.
     """
 
@@ -68,8 +68,8 @@ class FooRunnable(PlainFooRunnable, DividedWork):
     Runs the controller for a real cluster. Its metrics exist before it runs.
 
     Implements handloop.controller.runtime.guards.admission.ShareWorker.
-    Fields: memory, the parts that store data about Foos by name; kind, sources and plannable, which a plan
-    reads.
+    Fields: memory, the parts that store data about Foos by name; kind, sources and plannable, as in
+    Plannable.
     State: controller, as in the base class; _stop is the event that was passed to run().
     """
 
@@ -125,7 +125,8 @@ class FooRunnable(PlainFooRunnable, DividedWork):
         """
         Work until stop is set.
 
-        Raises: WorkersBusyError if workers did not end in time; the errors of the base class's method.
+        Raises: WorkersBusyError if workers have not ended within the shutdown timeout; the errors of the base
+        class's method.
         """
         self._stop = stop
         controller = self.new_controller()

@@ -1,8 +1,9 @@
 """
 The children of a MyApp, which have its name: their desired state, and the writes that produce it.
 
-The fields set here are applied, so that the controller owns them. Replicas are patched instead. If they were
-applied and later left out for an autoscaler, the server would reset them to 1.
+The fields set here are written with an apply, so that the controller owns them. The number of replicas is
+patched instead. If it were applied, and later omitted so that an autoscaler could set it, the server would
+reset it to 1.
 """
 
 from __future__ import annotations
@@ -109,7 +110,7 @@ def child(kind: type[K], app: MyApp, context: Context) -> K | None:
 
 
 def patched(live: K, changes: dict[str, Any], context: Context) -> K:
-    """Send a strategic merge patch. If the object has changed since it was read, the answer is Conflict."""
+    """Send a strategic merge patch. Raises: Conflict if the object has changed since it was read."""
     there = live.metadata
     seen = {"resourceVersion": there.resource_version, "uid": there.uid}
     return context.client.resource(type(live)).patch(
@@ -122,14 +123,14 @@ def patched(live: K, changes: dict[str, Any], context: Context) -> K:
 
 
 def moved(live: Sequence[APIStruct], wanted: Sequence[APIStruct], number: str) -> list[dict[str, Any]]:
-    """Return changes that correct our port's number. An apply would add a second port of the same name."""
+    """Return a patch that changes our port's number. An apply would add a second port of the same name."""
     ours, ports = msgspec.to_builtins(wanted[0]), msgspec.to_builtins(live)
     named = [port[number] for port in ports if port.get("name") == PORT and port[number] != ours[number]]
     return [*({number: each, "$patch": "delete"} for each in named), ours] if named else []
 
 
 def corrections(live: apps_v1.Deployment, wanted: apps_v1.Deployment) -> dict[str, Any]:
-    """Return changes that an apply cannot make: to our port's number, and to a variable's source type."""
+    """Return a patch for what an apply cannot change: our port's number, and a variable's type of source."""
     (ours,), containers = wanted.spec.template.spec.containers, live.spec.template.spec.containers
     there = next((each for each in containers if each.name == ours.name), ours)
     ports = moved(there.ports, ours.ports, "containerPort")

@@ -1,10 +1,11 @@
 """
 Computes the status of a MyApp from the observed state alone: equal states give equal statuses.
 
-    Ready        every wanted replica runs this spec and is ready, no step failed, no child is being deleted
+    Ready        every desired replica runs this spec and is ready, no step failed, no child is being deleted
     Progressing  the Deployment is progressing towards this, or a step waits for an object's deletion
     Degraded     a step failed, or the Deployment reports that it cannot create its pods
-All three are always present. Events report the differences from the last status, so a restart repeats none.
+All three are always present. Events report only what differs from the last status, so that a restart repeats
+no Event.
 """
 
 from __future__ import annotations
@@ -79,9 +80,9 @@ def troubles(deployment: Deployment | None) -> tuple[str, ...]:
 
 def _progress(deployment: Deployment | None) -> tuple[int, bool, str]:
     """
-    Return the wanted number of replicas, whether it is reached, and a description.
+    Return the desired number of replicas, whether it is reached, and a description.
 
-    The number is reached if exactly this number of replicas exists, and all of them are up to date and ready.
+    It is reached if exactly this number of replicas exists, and all of them are up to date and ready.
     """
     if deployment is None:
         return 0, False, "no Deployment yet"

@@ -1,7 +1,8 @@
 """
 example.com/v1: MyApp, an application of one image: a Deployment, a Service, and optionally an autoscaler.
 
-Types, bounds, patterns, defaults and rules (`problems`) also apply to objects stored under an older schema.
+The program itself checks types, bounds, patterns and rules (`problems`), and sets defaults, because objects
+may have been stored under an older schema.
 """
 
 from __future__ import annotations

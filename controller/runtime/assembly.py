@@ -48,7 +48,7 @@ WRITE_REFUSED: Final = "WriteRefused"
 
 
 class _NamespaceLeftError(WaitError):
-    """The namespace of the reconciled name left a cache during the reconcile. It may return."""
+    """A cache stopped watching the reconciled object's namespace. It may be watched again later."""
 
     retry_seconds = 1.0
 
@@ -114,7 +114,7 @@ class _Rechecked:
         return result
 
     def _tell(self, name: ObjectName, context: Context, message: str) -> None:
-        """Record a Warning Event with a message. Retries of one generation record it less and less often."""
+        """Record a Warning Event. Retries record the same message for a generation less and less often."""
         obj = self._cached(name)
         if obj is None:
             return
@@ -203,7 +203,7 @@ class Assembly:
         self._queue.wake(name, priority=LOW_PRIORITY)
 
     def share_grew(self, names: Chosen) -> None:
-        """Implements ShareWorker. Queue the new names' objects, if the informer caches the whole kind."""
+        """Implements ShareWorker. If the informer caches the whole kind, queue the new names' objects."""
         if not self.informer.restricts:
             self._watches[0].list_again(names)
 

@@ -50,7 +50,7 @@ T = TypeVar("T", bound=Kind)
 
 
 class BuilderError(Exception):
-    """The builder was not given everything that a controller needs, or was given something twice."""
+    """The builder lacks something that a controller needs, or was given something twice."""
 
 
 class _Managers:
@@ -111,7 +111,7 @@ class ControllerBuilder(Generic[K]):
 
         With labels or fields, a child that no longer matches looks deleted. If a child is missing from the
         cache, Context.apply asks the server about it and does not create a second one. A reconciler that
-        creates children in another way has to do the same.
+        creates children in another way has to ask the server itself.
 
         Args: with every_owner, owners that do not control the object are also reconciled. With
         only="metadata", only PartialObjectMetadata[kind] is cached, and Context.apply reads from the server.
@@ -176,9 +176,10 @@ class ControllerBuilder(Generic[K]):
 
     def source(self, name: str, function: SourceFunc) -> Self:
         """
-        Add a source outside the cluster. When something happens there, it names the objects to reconcile.
+        Add a source outside the cluster. When something happens there, function names the objects to
+        reconcile.
 
-        Args: name appears in logs and causes. function runs on its own thread. It receives wake, which takes
+        Args: name appears in logs and causes. function runs on its own thread. It receives wake, which queues
         an ObjectName and blocks while too many names are waiting, and a threading.Event that is set when
         function must return.
         Raises: TypeError if function is not callable.
@@ -227,12 +228,13 @@ class ControllerBuilder(Generic[K]):
         """
         Declare what the reconciler writes: `.writes(ConfigMap, "create", "patch")`.
 
-        An apply needs create, patch and get. patch includes get; see AppliedFields. For a kind that is also
-        watched, any verb includes get; see OwnWrites. The access for the controller's watches and its own
-        Events is declared automatically.
+        An apply needs create, patch and get. Declaring patch also declares get; see AppliedFields. For a kind
+        that is also watched, any verb also declares get; see OwnWrites. The access for the controller's
+        watches and its own Events is declared automatically.
 
-        Args: subresource is used as in `.writes(Foo, "patch", subresource="status")`. For a status, "update"
-        (which a client's update_status needs) includes the patch that Context.update_status sends.
+        Args: subresource is used as in `.writes(Foo, "patch", subresource="status")`. For a status, declaring
+        "update", which a client's update_status needs, also declares the "patch" that Context.update_status
+        needs.
         Raises: ValueError if no verb is given, or if no server has such a verb.
         """
         if not verbs:

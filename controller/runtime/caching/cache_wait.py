@@ -30,7 +30,7 @@ far.
 
 
 class CacheSyncTimeoutError(ReconcileError):
-    """The caches were not filled in time. troubles lists the kinds and their last errors."""
+    """The caches were not filled within the timeout. troubles lists the kinds and their last errors."""
 
     def __init__(self, waiting: str, seconds: float, troubles: Sequence[str]) -> None:
         text = "; ".join(troubles)
@@ -78,7 +78,7 @@ class Filling(Protocol):
         """Return whether the first list has failed and is being retried."""
 
     def troubles(self, namespace: str = "", /) -> list[str]:
-        """Return why the first list has not arrived, in words."""
+        """Return the reasons why the first list has not arrived, as texts."""
 
 
 class FirstReads:
@@ -107,8 +107,9 @@ class FirstReads:
         """
         Wait until the informers of a namespace ("" = all) are filled.
 
-        Raises: CacheSyncTimeoutError if the wait takes too long; DeadlineExceededError if the process stops
-        first. In a reconcile, CacheNotFilledError as soon as the list fails or the process stops.
+        Raises: CacheSyncTimeoutError after the timeout; CacheNotFilledError if the informers have ended;
+        DeadlineExceededError if the process stops. In a reconcile, CacheNotFilledError is raised as soon as a
+        list fails or the process stops.
         Blocks: until the informers are filled.
         """
         stop = self._stop

@@ -69,7 +69,7 @@ STUCK_SECONDS: Final = 300.0
 
 
 class _One(Protocol):
-    """A watch or function that was started for one caller. It ends no later than the caches."""
+    """A watch or function that was started for one caller. It ends when the caches stop, or earlier."""
 
     def stop(self) -> None:
         """Tell the watch or function to end. Does not wait."""
@@ -92,11 +92,12 @@ class Caches:
     If the namespaces are given as a label selector, factories come and go with the namespaces that it
     selects. When a namespace leaves, its informers end, and no handler is called, because nothing was
     deleted. A cluster-scoped kind always has one informer.
-    State: _stop, the event passed to start, or None before that. start sets _stop before it starts the
-    factories, each under its lock. informer_for starts an informer that is created too late for this.
-    Under _lock (4): _factories, a mapping that is replaced; _views, which maps (kind, selection) to its
-    informers; _left, the namespaces that have left; _ones, which maps each watch or function of a single
-    caller to its thread.
+    State: _stop, the event passed to start, or None before that. start sets _stop first. Then it starts each
+    factory under the factory's own lock. If an informer is created too late to be started by start,
+    informer_for starts it.
+    Under _lock (4): _factories, a mapping that is replaced, not changed; _views, which maps (kind, selection)
+    to its informers; _left, the namespaces that have left; _ones, which maps each watch or function of a
+    single caller to its thread.
     Threads: any thread may call the methods.
     """
 
@@ -292,7 +293,7 @@ class Caches:
         """
         Start a thread for one caller.
 
-        Returns: False if `most` threads of this type are running, or if no thread is available.
+        Returns: False if `most` threads for objects of one's type are running, or if no thread is available.
         """
         assert self._stop is not None, "call start before starting a watch"
         with self._lock:
@@ -357,8 +358,8 @@ class Caches:
         """
         Stop all informers, permanently.
 
-        Returns: the plurals of the kinds whose informers have not ended in time.
-        Blocks: until the informers have ended, or the seconds have passed.
+        Returns: the plurals of the kinds whose informers have not ended within the given seconds.
+        Blocks: until the informers have ended, or the given seconds have passed.
         """
         deadline = Deadline(seconds, clock=self._clock)
         late = [kind for each in self._all_factories() for kind in each.shutdown(deadline.remaining())]
@@ -409,9 +410,9 @@ class Caches:
         """
         A health check: every cache is filled.
 
-        A cache that waits for a conversion counts as filled. The webhook's Service sends requests only to
-        ready pods, and ours may be the pod that has to convert. A cache whose version is not served yet also
-        counts as filled.
+        A cache counts as filled if the server cannot convert its objects yet. The webhook's Service sends
+        requests only to ready pods, and this pod may be the one that has to convert them. A cache also counts
+        as filled if the server does not serve its version yet.
         """
         waiting = [view.kind.resource.plural for view in self._unfilled() if not _waits_for_conversion(view)]
         return f"caches not filled yet: {', '.join(dict.fromkeys(waiting))}" if waiting else None
@@ -429,7 +430,7 @@ class Caches:
         return f"dead threads: {', '.join(dead)}" if dead else self._blocked(STUCK_SECONDS)
 
     def _blocked(self, seconds: float) -> str | None:
-        """Return, as text, the handlers (or map functions) whose call has taken longer than the seconds."""
+        """Return, as text, the handlers (or map functions) whose call has lasted longer than seconds."""
         found = [
             f"{informer.name}: {listener.name} for {listener.blocked_seconds:.0f}s"
             for informer in self.informers()
@@ -444,7 +445,7 @@ class Caches:
         """
         A health check: no cache lags by more than FRESH_SECONDS. Caches lag while no API server answers.
 
-        If the server refuses access to one of several namespaces, a warning is logged, but the process stays
+        If the server refuses access to one of several namespaces, the process logs a warning, but stays
         ready.
         """
         now = self._clock.now()
@@ -467,7 +468,8 @@ class Caches:
 
 def chosen_namespaces(namespaces: Sequence[str] | str | Selector) -> list[str] | Selector:
     """
-    Return the namespaces to watch, without duplicates; [""] for all; or the label selector.
+    Return the names of the namespaces to watch, without duplicates, or [""] for all namespaces; if namespaces
+    is a label selector, return the selector.
 
     Raises: TypeError for a str that is or contains a name; SelectorError for an invalid selector; ValueError
     if "" is combined with names, because their objects would be cached twice.
@@ -499,5 +501,5 @@ def _waits_for_conversion(view: MultiNamespaceInformer[Any]) -> bool:
 
 
 def _is_being_filled(informer: SharedIndexInformer[Any]) -> bool:
-    """Return whether the first list is still in progress, without a problem so far."""
+    """Return whether the first list is still in progress, and has not failed so far."""
     return not informer.has_synced() and failing(informer) is None

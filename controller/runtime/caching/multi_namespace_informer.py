@@ -2,8 +2,8 @@
 The informers of one kind behind one interface: one informer for all namespaces, or one for each of several.
 
 A watch covers one namespace or all of them, so a controller for several namespaces has an informer in each.
-With a namespace selector, informers come and go. With a restriction, which limits the objects that an
-informer may store, objects also come and go.
+With a namespace selector, informers come and go. A restriction limits the objects that an informer may store;
+when the restriction changes, objects also come and go.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ class ChangingNamespaces(NamedTuple):
     """
     A changing set of namespaces.
 
-    Fields: text, the labels that they have in common; known, which returns whether their first list has
-    arrived; model, an informer that is never started. New indexes are added to model first, so that an
-    invalid index is refused even if there is no namespace yet.
+    Fields: text, the labels that the namespaces have in common; known, which returns whether the first list
+    of namespaces has arrived; model, an informer that is never started. New indexes are added to model first,
+    so that an invalid index is refused even if there is no namespace yet.
     """
 
     text: str
@@ -124,7 +124,7 @@ class _Registration(Generic[T]):
         self._parts = {**self._parts, namespace: (part, added)}
 
     def mute(self, namespace: str) -> None:
-        """Drop the events that the part has not delivered yet."""
+        """Drop the events that the namespace's informer has not delivered yet."""
         self._gates[namespace].has_left = True
 
     def leave(self, namespace: str) -> None:
@@ -133,22 +133,24 @@ class _Registration(Generic[T]):
         self._parts = {name: part for name, part in self._parts.items() if name != namespace}
 
     def has_synced(self) -> bool:
-        """Return whether the handler has received the first list of each part that _awaited returns."""
+        """Return whether the handler has received the first list of each awaited part; see _awaited."""
         awaited = _awaited([part for part, _ in self._parts.values()], changing=self._changing)
         return all(added.has_synced() for part, added in self._parts.values() if part in awaited)
 
 
 class MultiNamespaceInformer(Lister[T]):
     """
-    The informers of one kind by namespace ("" = all, or a cluster-scoped kind): a lister that has handlers.
+    The informers of one kind, called parts, by namespace ("" = all, or a cluster-scoped kind). The whole is a
+    lister to which handlers can be added.
 
     Factories start and stop the informers. When a namespace leaves, its objects are not treated as deleted:
     no handler is called, reads raise NamespaceNotWatched, and `has_left` is True for the namespace.
     Fields: kind; indexer, which reads the informers' stores; restricts, whether a restriction admits only
     part of the kind.
-    State: _parts, a mapping that is replaced; _filled, a cache for reads if there is a single part: the
-    restriction's `now`, and for each namespace that was filled under it, the store. Under _lock (6):
-    _indexers, _callbacks and _registrations, which are given to parts that join later, and _on_left.
+    State: _parts, a mapping that is replaced, not changed; _filled, which makes reads faster if there is a
+    single part: the restriction's `now`, and the stores of the namespaces that were filled at that time.
+    Under _lock (6): _indexers, _callbacks and _registrations, which are given to parts that join later, and
+    _on_left.
     Threads: any thread may call the methods.
     """
 
@@ -162,8 +164,8 @@ class MultiNamespaceInformer(Lister[T]):
         fill: Callable[[MultiNamespaceInformer[Any], str], None] = lambda _informer, _namespace: None,
     ) -> None:
         """
-        Args: if changing is None, the parts never change. While the stores are not filled, get, list and
-        by_index first call fill with the namespace ("" = all).
+        Args: changing is None if the parts never change. While the stores are not filled, get, list and
+        by_index first call fill with the namespace that they read ("" = all).
         """
         self.kind = kind
         self.restricts = any(part.restriction.restricts for part in parts.values())
@@ -251,7 +253,7 @@ class MultiNamespaceInformer(Lister[T]):
     # the informers as one
 
     def has_synced(self, namespace: str = "") -> bool:
-        """Return whether troubles(namespace) is empty: every awaited first list is complete and stored."""
+        """Return whether every awaited first list is complete and stored, so that troubles is empty."""
         return self._is_known() and not self._unfilled(namespace)
 
     def add_indexers(self, indexers: Indexers[T]) -> None:
@@ -340,7 +342,7 @@ class MultiNamespaceInformer(Lister[T]):
         return found
 
     def held(self, name: ObjectName) -> T | None:
-        """Like Lister.get, but also returns None for an object that does not fit its type."""
+        """Like get, but returns None instead of raising WaitError if the object does not fit its type."""
         return super().get(name)
 
     def get_by_key(self, key: str) -> T | None:
@@ -350,7 +352,7 @@ class MultiNamespaceInformer(Lister[T]):
         return None if part is None or found is None or not part.restriction.holds(found) else found
 
     def has_seen(self, namespace: str, resource_version: str) -> bool:
-        """Return whether a namespace's changes up to a version are stored; True if it is not watched."""
+        """Return True if a namespace's changes up to a version are stored, or if it is not watched."""
         part = self._part(namespace)
         return part is None or part.has_seen(resource_version)
 
@@ -371,7 +373,7 @@ class MultiNamespaceInformer(Lister[T]):
         return self.selection.matches(obj) and all(each.would_hold(obj) for each in restricted)
 
     def is_quarantined(self, name: ObjectName) -> bool:
-        """Return whether an existing object does not fit its type, or fits again but is not stored yet."""
+        """Return True if the object exists but does not fit its type, or fits again but is not stored yet."""
         if not self.has_synced(name.namespace):
             self._fill(self, name.namespace)
         part = self._part(name.namespace)
@@ -393,9 +395,9 @@ class MultiNamespaceInformer(Lister[T]):
         """
         Return why first lists are not complete yet: one text per informer that is not synced.
 
-        A list that the server refuses, for example before a role is bound, is omitted if another namespace
-        is synced. If namespaces come and go, every failing list is omitted. If a namespace is given, only its
-        list is reported.
+        If a namespace is given, only its list is reported. Otherwise, a list that the server refuses, for
+        example before a role is bound, is omitted if another namespace is synced. If namespaces come and go,
+        every list that fails is omitted.
         """
         if self._changing is not None and not self._changing.known():
             plural = self.kind.resource.group_resource
@@ -403,18 +405,18 @@ class MultiNamespaceInformer(Lister[T]):
         return [_trouble(part) for part in self._unfilled(namespace)]
 
     def has_listed(self, version: int) -> bool:
-        """Return whether everything that a version of the restriction allows is in the restricted stores."""
+        """Return whether everything that this version of the restriction allows is in the stores."""
         return not self._unlisted(version)
 
     def listing_troubles(self, version: int) -> list[str]:
-        """Return as texts why has_listed is not True yet, including the last error of each failed list."""
+        """Return the reasons why has_listed is not True yet, with the last error of each failed list."""
         return [_trouble(part) for part in self._unlisted(version)]
 
     def _unlisted(self, version: int) -> list[SharedIndexInformer[T]]:
         return [p for p in self.informers if p.restriction.restricts and not p.has_listed(version)]
 
     def _unfilled(self, namespace: str) -> list[SharedIndexInformer[T]]:
-        """Return the awaited parts that have not listed all objects of the namespace ("" = any namespace)."""
+        """Return the awaited parts that have not listed all objects of a namespace ("" = all)."""
         awaited = self._awaited(namespace)
         unfilled = [part for part in awaited if not part.has_synced()]
         if unfilled or not self.restricts or not namespace:  # every read of a lister calls this
@@ -435,8 +437,8 @@ def _awaited(parts: list[SharedIndexInformer[T]], *, changing: bool) -> list[Sha
     """
     Return the parts whose first lists must be complete before the informers count as synced.
 
-    Failing lists are omitted if namespaces come and go. Otherwise, refused lists are omitted if another
-    part is synced.
+    Parts whose list fails are omitted if namespaces come and go. Otherwise, parts whose list is refused are
+    omitted if another part is synced.
     """
     if changing:
         return [part for part in parts if part.has_synced() or not failing(part)]
@@ -452,9 +454,10 @@ def is_refused(informer: SharedIndexInformer[Any]) -> bool:
 
 def waits_for_conversion(informer: SharedIndexInformer[Any]) -> bool:
     """
-    Return whether the server could not convert a stored object, or does not serve this version yet.
+    Return whether the informer fails because the server cannot convert a stored object, or does not serve the
+    version yet.
 
-    The server does not serve a version until a definition with that version and our conversion is applied.
+    The server does not serve the version until a definition with this version and our conversion is applied.
     """
     reflector = failing(informer)
     if reflector is None:
