@@ -59,7 +59,7 @@ class Condition(APIStruct, omit_defaults=False):
 
 class ForeignCondition(APIStruct):
     """
-    A condition in a view of another program's kind. Every field can be absent, and strings are not checked.
+    A condition in a view of another program's kind. Every field may be absent, and strings are not checked.
 
     With Condition, a missing reason would prevent the whole object from being decoded, and so keep it out of
     the cache.

@@ -370,7 +370,7 @@ def _check(type_name: str, field: msgspec.structs.FieldInfo, value: Any) -> None
 
 
 def _in_words(value: Any) -> str:
-    """Format a value for an error message. A map is left out, because it can be a Secret's data."""
+    """Format a value for an error message. A map is left out, because it may be a Secret's data."""
     return "" if isinstance(value, dict) else f": {value!r}"
 
 

@@ -156,7 +156,7 @@ class ObjectMeta(APIStruct, omit_defaults=True):
 
 
 def _without_copy(metadata: ObjectMeta) -> dict[str, Any]:
-    """Return the values to show in a repr. LAST_APPLIED is masked, as it can contain a Secret's data."""
+    """Return the values to show in a repr. LAST_APPLIED is masked, as it may contain a Secret's data."""
     if LAST_APPLIED not in metadata.annotations:
         return {}
     return {"annotations": FrozenMap({**metadata.annotations, LAST_APPLIED: "***"})}

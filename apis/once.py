@@ -13,7 +13,7 @@ def made_once(make: F) -> F:
     """
     Cache a function like functools.cache, but give concurrent threads the same result.
 
-    The function can still be called twice. Its arguments must be positional and hashable.
+    The function may still be called twice. Its arguments must be positional and hashable.
     Threads: any thread can call the cached function.
     """
     made: dict[tuple[Hashable, ...], Any] = {}

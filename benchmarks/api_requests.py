@@ -57,7 +57,7 @@ class Figure:
 
 
 Results = dict[tuple[str, str], dict[str, list[Figure]]]
-"""The figures of each round, first by kind and phase, then by server."""
+"""The measurements of each round, first by kind and phase, then by server."""
 
 
 @dataclass(slots=True)

@@ -66,7 +66,7 @@ class Layout(NamedTuple):
 
 
 class Figures(NamedTuple):
-    """The figures of one process in one phase: CPU seconds, and resident MiB at the end."""
+    """Measurements of one process in one phase: CPU seconds, and resident MiB at the end."""
 
     cpu: float
     memory: float
@@ -126,7 +126,7 @@ class Bench:
         time.sleep(QUIET_SECONDS)
 
     def measure(self, layout: Layout) -> Phases:
-        """Return the duration of each phase, and the figures of each process."""
+        """Return the duration of each phase, and the measurements of each process."""
         paths = [path.format(namespace) for path in (*OWNERS, *CHILDREN) for namespace in self._namespaces]
         self._each(lambda path: self._send("DELETE", path), paths)
         self._foreign = [self._count(path) for path in CHILDREN]

@@ -98,7 +98,7 @@ class ServerWarnings:
         self._said: dict[str, None] = {}
 
     def hear(self, answer: Mapping[str, str], resource: str) -> None:
-        """Args: answer holds the response's header fields. `Warning` can contain several texts."""
+        """Args: answer holds the response's header fields. `Warning` may contain several texts."""
         for quoted in _WARNING.findall(answer.get("Warning", "")):
             text = _ESCAPED.sub(r"\1", quoted)
             with self._lock:

@@ -109,9 +109,9 @@ class ForwardingTransport:
 
 class _Request(NamedTuple):
     """
-    One request in the form that is sent, without credentials.
+    A request as it is sent, but without credentials.
 
-    path is for messages. It is the target without the configured server's own path, which can be a secret.
+    path is for messages. It is the target without the configured server's own path, which may be a secret.
     deadline is when the response must be complete (monotonic). send_by is when the request must be sent, by
     the transport's clock; infinity means that only the deadline matters.
     """
@@ -362,7 +362,7 @@ def _encoded(query: tuple[tuple[str, str], ...]) -> str:
 def _require_readable(answer: Answer, asked: str) -> None:
     """Refuse a redirect, and an encoding that was not requested. Inflate the requested encoding."""
     if answer.status // 100 == _REDIRECTION:
-        # Show only the target's host, because a redirect to a login page can carry a code in its query.
+        # Show only the target's host, because a redirect to a login page may carry a code in its query.
         where = shown_server(answer.headers.get("Location", "nowhere")) or "another path"
         raise BadAnswer(f"redirect ({answer.status}) to {where} refused")
     encoding = answer.headers.get("Content-Encoding", "identity").lower()

@@ -74,7 +74,7 @@ _REPLACED: Final = DeltaType.REPLACED
 
 
 class Delta(NamedTuple, Generic[T]):
-    """A single change of an object. If the type is Deleted, the object can be a tombstone."""
+    """A single change of an object. If the type is Deleted, the object may be a tombstone."""
 
     type: DeltaType
     object: T | DeletedFinalStateUnknown[T]
@@ -136,7 +136,7 @@ class DeltaFIFO(Generic[T]):
         _queue     the keys in order; each key of _items is in _queue exactly once.
         _populated whether a replace or a block of events has arrived.
         _initial_count    how many keys of the first replace have not been processed.
-        _synced    set once _populated is true and _initial_count is 0; never cleared; read without the lock.
+        _synced    set once _populated is true and _initial_count is 0; never cleared; read outside the lock.
         _closed    whether close() was called; never reset.
 
     Threads: any thread can add; only one thread consumes.

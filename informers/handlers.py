@@ -2,7 +2,7 @@
 Handlers, which an informer calls for every object that is added, updated or deleted.
 
 Objects are shared with the cache, and frozen. A handler runs on its own listener thread, one call at a time.
-It should put a key into a workqueue and return. A delete can arrive as a tombstone,
+It should put a key into a workqueue and return. A delete may arrive as a tombstone,
 `DeletedFinalStateUnknown`. If an object is deleted and recreated between two lists, or while a watch is
 closed, the handler receives *one* update with a different UID. docs/internals/threads-and-locks.md says which
 changes are not reported.

@@ -315,7 +315,7 @@ class Indexer(Generic[T]):
             return len(self._items)
 
     def __bool__(self) -> bool:
-        """Return whether the store contains any object. This is a single read, without the lock."""
+        """Return whether the store contains any object. This is a single read, without holding the lock."""
         return bool(self._items)
 
     def replace(self, objects: Iterable[T], resource_version: str = "") -> None:  # noqa: ARG002 - a store's signature

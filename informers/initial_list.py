@@ -2,12 +2,12 @@
 The two ways to list all of a kind's objects: in pages, or as the first events of a watch.
 
 Both are consistent: the list is the state at one resource version, and no part of it is used before it is
-complete. Neither requests resourceVersion=0. A server can answer such a request from an arbitrarily old
+complete. Neither requests resourceVersion=0. A server may answer such a request from an arbitrarily old
 cache, so that deleted objects would reappear after a restart (kubernetes#59848).
 Follows: client-go tools/pager/pager.go and the temporary store of tools/cache/reflector.go @32ce75a7d.
 Differs: objects are always transformed only once, when they arrive; in client-go, streamed objects
 are transformed a second time when they enter the FIFO.
-Decision: First list: streamed, else pages at a consistent version; never `resourceVersion=0`.
+Decision: First list: streamed, or in pages at a consistent version; never `resourceVersion=0`.
 """
 
 from __future__ import annotations

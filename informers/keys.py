@@ -71,7 +71,7 @@ class DeletedFinalStateUnknown(NamedTuple, Generic[T]):
     """
     A tombstone for an object whose deletion was missed: a watch broke, and the next list lacks the object.
 
-    obj is the last known state, which can be stale, or None if no state is known.
+    obj is the last known state, which may be stale, or None if no state is known.
     """
 
     key: str

@@ -1,7 +1,7 @@
 """
 Reads an informer's cache by name, by namespace or by label selector.
 
-A cache can be older than the server's state, and is incomplete until the informer has synced. All readers
+A cache may be older than the server's state, and is incomplete until the informer has synced. All readers
 share the cached objects. They are frozen, whereas in Go only a convention keeps readers from changing them.
 Follows: client-go tools/cache/listers.go, listers/generic_helpers.go. Differs: a lister of some namespaces
 raises an error if it is asked for another one. For an object that is not in the cache, it returns None
@@ -204,7 +204,7 @@ class Lister(Generic[T]):
 
     def _full_name(self, name: ObjectName | str, namespace: str) -> ObjectName:
         if isinstance(name, str):
-            # With a namespace, name can have that namespace as a prefix. No valid name contains a slash.
+            # With a namespace, name may have that namespace as a prefix. No valid name contains a slash.
             plain = name.removeprefix(f"{namespace}/")
             name = ObjectName(namespace, plain) if namespace else parse_object_name(name)
         if not self._resource.namespaced:

@@ -84,7 +84,7 @@ class ListWatch(Generic[T]):
     Lists and watches the objects of one kind in a namespace and a selection. tweak can change each request.
 
     Args: namespace is empty for all namespaces, or for a cluster-scoped kind. If supports_watch_list is
-    False, a streaming list is never requested; if it is True, the server can still refuse one. abridged says
+    False, a streaming list is never requested; if it is True, the server may still refuse one. abridged says
     how to decode most objects only in part; if it is None, all objects are decoded whole.
     """
 

@@ -62,8 +62,8 @@ _SPREAD_SECONDS: Final = 1.0
 _RETRY_AFTER_MAX_SECONDS: Final = 120.0
 
 _GONE: Final = "gone"
-# For this long, a refusal can be temporary. A server that has just started refuses requests for a few
-# seconds, until it has read its roles. A server with a new CustomResourceDefinition answers 429 while it
+# For this long, a refusal may be temporary. A server that has just started refuses requests for a few
+# seconds, until it has read its roles. A server with a new CustomResourceDefinition returns 429 while it
 # prepares the storage.
 PATIENCE_SECONDS: Final = 15.0
 _FORBIDDEN_ANEW: Final = "forbidden anew"
@@ -150,7 +150,7 @@ def _did_you_mean(resource: Resource, hints: Hints) -> str:
     """
     Return a question that suggests a similar resource, or "".
 
-    The search can send a few requests on the reflector's thread. This is acceptable because the fix is
+    The search may send a few requests on the reflector's thread. This is acceptable because the fix is
     logged at most once a minute.
     """
     near = hints.nearest(resource) if hints.nearest is not None else ""

@@ -145,7 +145,7 @@ class ProcessorListener(Generic[T]):
 
     def has_synced(self) -> bool:
         """Return whether the informer has synced and this handler has processed every initial add."""
-        # Check the informer first, because a count that is read before can miss the list's last add.
+        # Check the informer first, because a count that is read before may miss the list's last add.
         if not self._informer_has_synced():
             return False
         with self._changed:
@@ -188,7 +188,7 @@ class ProcessorListener(Generic[T]):
         while notifications := self._take():
             self._deliver(notifications)
         self._in_hand = 0
-        self._thread_id = 0  # a later thread can have the same ID
+        self._thread_id = 0  # a later thread may have the same ID
 
     def start(self, spawn: Spawn) -> None:
         """

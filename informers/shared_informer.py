@@ -150,7 +150,7 @@ class SharedIndexInformer(Generic[T]):
 
     def has_synced(self) -> bool:
         """Return whether the whole first list is in the store. Once true, this stays true."""
-        fifo = self._fifo  # read once, without the lock, because every read of a lister calls this
+        fifo = self._fifo  # read once, without holding the lock, because every read of a lister calls this
         return fifo is not None and fifo.has_synced()
 
     def has_died(self) -> bool:
@@ -398,7 +398,7 @@ class SharedIndexInformer(Generic[T]):
         changed objects. Whole objects are compared, because the server can return a different object with
         the same resource version, for example after a CRD was given a new default or conversion.
         """
-        # This runs on the reflector thread. Look up the object before the transform, which can change its
+        # This runs on the reflector thread. Look up the object before the transform, which may change its
         # key. During the first list, the store is empty.
         stored = self.indexer.get(obj) if self.indexer else None
         if self._transform is not None:

@@ -46,7 +46,7 @@ class ShutDown(Exception):  # noqa: N818 - Python 3.13 has the name queue.ShutDo
     """
     The queue is shutting down and no items wait, so the worker should end.
 
-    While items are in flight, a later get() can still succeed, because done() can queue an item again.
+    While items are in flight, a later get() may still succeed, because done() can queue an item again.
     """
 
 

@@ -39,7 +39,7 @@ def nodes(namespace: str, name: str, labels: Any, **_: Any) -> dict[tuple[str, s
 
 @kopf.index("apps", "v1", "deployments")  # type: ignore[untyped-decorator] # the same
 def deployments(namespace: str, name: str, body: kopf.Body, **_: Any) -> dict[tuple[str, str], Any]:
-    """Index every Deployment by its name, because a foreign one can have the name that we need."""
+    """Index every Deployment by its name, because a foreign one may have the name that we need."""
     return {(namespace, name): body}
 
 

@@ -27,7 +27,7 @@ class Meter:
 
     def lap(self) -> dict[str, float]:
         """
-        Return the figures since the last lap.
+        Return the measurements since the last lap.
 
         Other threads continue; only this call's own time is excluded.
         """

@@ -38,7 +38,7 @@ from handloop.seams.locks import new_lock
 _OUTPUT_BYTES: Final = 1 << 20
 _COMPLAINT_CHARACTERS: Final = 2000
 _LOOK_SECONDS: Final = 0.05
-# How long a plugin can still run after the stop event, because some requests are sent after a stop. It is
+# How long a plugin may still run after the stop event, because some requests are sent after a stop. It is
 # shorter than the time that a process has left after losing its lease.
 _STOP_SECONDS: Final = 0.5
 _STOPS: Final = "ended, as the program stops"
@@ -255,7 +255,7 @@ def _written(
 
 
 def _read_block(descriptor: int, text: bytearray) -> bool:
-    """Append the available bytes to text. Returns: whether more can follow."""
+    """Append the available bytes to text. Returns: whether more may follow."""
     block = os.read(descriptor, _OUTPUT_BYTES)
     text += block
     if len(text) > _OUTPUT_BYTES:

@@ -11,7 +11,7 @@ from handloop.client.decoding.json_text import pruning, read
 
 
 class Envelope(msgspec.Struct, frozen=True, gc=False):
-    """kind and apiVersion are "" if the object has none; name can also be ""."""
+    """kind and apiVersion are "" if the object has none; name may also be ""."""
 
     kind: str
     api_version: str

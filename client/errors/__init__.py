@@ -5,7 +5,7 @@ All errors of the client, in one tree.
     ClientError
         DecodeError             the response is not the expected JSON
         ConfigError             no usable configuration; retrying cannot help until it changes
-        TransportError          no complete response; retrying can help
+        TransportError          no complete response; retrying may help
         APIError                the server refused the request; each reason has its own class
 
 Follows: apimachinery pkg/api/errors/errors.go, differs: each reason is a class; messages name the object.

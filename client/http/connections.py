@@ -198,7 +198,7 @@ class Connections:
 
     State: _idle is sorted by last use. The most recently used connection is lent first, so that surplus
     connections expire. Once _closed is set, returned connections are closed.
-    Threads: any thread can use this object. Connections are opened and closed without the lock.
+    Threads: any thread can use this object. Connections are opened and closed without holding the lock.
     """
 
     def __init__(self, route: Route, contexts: TLSContexts | None) -> None:

@@ -202,7 +202,7 @@ class Answer:
         """
         The parser calls this after each head.
 
-        The heads of interim responses, such as `100 Continue`, can arrive before the final head.
+        The heads of interim responses, such as `100 Continue`, may arrive before the final head.
         """
         if self._has_head:
             return

@@ -37,7 +37,7 @@ class _Deadline:
 
     def left(self) -> float | None:
         """
-        Return how many seconds the next receive or send can take, or None for no limit.
+        Return how many seconds the next receive or send may take, or None for no limit.
 
         Raises: TimeoutError if the deadline has passed.
         """
@@ -93,7 +93,7 @@ def arm(sock: Any, *, deadline: float | None, idle_seconds: float | None = None)
     """
     Set a time limit for the following sends and receives.
 
-    The deadline applies to all of them together. If TLS runs inside TLS, each of them alone can take as long
+    The deadline applies to all of them together. If TLS runs inside TLS, each of them alone may take as long
     as the time that is left now.
 
     Raises: TimeoutError if the deadline has passed.

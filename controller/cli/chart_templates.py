@@ -39,7 +39,7 @@ _SOME_NAMESPACE: Final = "each-namespace"
 _LABELS: Final = ("labels", "matchLabels", "selector")
 _NAMED: Final = ("metadata", "roleRef", "subjects", "configMap", "configMapRef", "secretRef")
 _NAMES: Final = ("serviceAccountName", "secretName", "resourceNames")
-"""Fields whose value can be the name of an object. In the fields in _NAMED, it is the value of `name`."""
+"""Fields whose value may be the name of an object. In the fields in _NAMED, it is the value of `name`."""
 _MODES: Final = re.compile("--?(leader-elect|shards|namespace|all-namespaces)(=.*)?|-(n)(?!amespace)(.*)|-A")
 _OF_VALUES: Final = ("leader_elect", "shards", "namespace")
 """The options that the chart's values set. The container's arguments and environment must not change them."""

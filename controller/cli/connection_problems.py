@@ -82,7 +82,7 @@ def _no_context(error: ConfigError) -> Problem:
 
 
 def _one_line(words: str) -> str:
-    """Join the lines of a text, because an exec plugin's output or a kubeconfig's hint can be a paragraph."""
+    """Join the lines of a text, because an exec plugin's output or a kubeconfig's hint may be a paragraph."""
     return " ".join(words.split()) if "\n" in words else words
 
 

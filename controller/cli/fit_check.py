@@ -24,7 +24,7 @@ from handloop.seams.logs import in_words as error_in_words
 
 SETTLE_SECONDS: Final = 1.0
 """
-A server can publish a changed definition's old schema for this long. A kind that does not fit is checked
+A server may publish a changed definition's old schema for this long. A kind that does not fit is checked
 again after this time.
 """
 _MOST_SHOWN: Final = 5

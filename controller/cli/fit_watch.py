@@ -36,7 +36,7 @@ class FitWatch:
     """
     Checks the served definitions in the background while the program starts, and again later.
 
-    The program's own kinds are checked every time, because their definitions can change. Other programs'
+    The program's own kinds are checked every time, because their definitions may change. Other programs'
     kinds are checked only until they fit.
 
     State: _fits is the last result, or None before the first one; the thread `definitions` writes it, under

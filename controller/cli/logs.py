@@ -226,7 +226,7 @@ class RepeatFilter:
     first line after that minute says how many other subjects were not logged.
 
     State, under _lock: _seen maps a subject to (time of the last line, number of lines dropped since then);
-    _crowds has one _Crowd for each trouble. Threads: any.
+    _crowds has one _Crowd for each trouble. Threads: any thread can log.
     """
 
     def __init__(self, clock: Clock = REAL_CLOCK) -> None:
@@ -330,7 +330,7 @@ def _take_head(event: MutableMapping[str, Any]) -> tuple[str, str, str]:
     stack = str(event.pop("stack", "")).rstrip()
     for name in ("v", "logger"):
         event.pop(name, None)
-    # The traceback is indented, because an error message in it can contain lines that look like log lines.
+    # The traceback is indented, because an error message in it may contain lines that look like log lines.
     lines = [f"\n    {printable(line)}" for line in stack.split("\n")] if stack else []
     return severity, message, "".join(lines)
 

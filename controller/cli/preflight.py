@@ -182,7 +182,7 @@ class Preflight:
         return Report(problems=(problem,), findings=(finding,), summary=summary)
 
     def _login_problem(self) -> Problem | None:
-        # Log in before any request, because a login program or a user at a browser can take longer than a
+        # Log in before any request, because a login program or a user at a browser may take longer than a
         # request.
         try:
             self._config.credentials.authorization()

@@ -141,7 +141,7 @@ def missing_foreign(
     than our type.
 
     Args: resource is `plural.group/version`. plural is the server's plural for that kind, and nearest is a
-    served resource with a similar name; both can be "".
+    served resource with a similar name; both may be "".
     """
     cause = f"the program that defines {kind} is not installed yet"
     fixes = ["install it   (the controller continues by itself when the kind appears)"]
@@ -253,7 +253,7 @@ def stop_took_too_long(left: BaseException, shutdown_timeout: float) -> Problem:
     return Problem(
         code="E16",
         exit_code=EXIT_FATAL,
-        what=f"the stop left work behind: {left}",
+        what=f"the shutdown left work behind: {left}",
         causes=("a request got no answer in time, or a reconcile waits for something else",),
         fixes=(f"raise --shutdown-timeout (now {now}), and keep terminationGracePeriodSeconds 10s above it",),
     )

@@ -134,7 +134,7 @@ class Project:
     @classmethod
     def new(cls, folder: Path, domain: str) -> Project:
         """
-        Return a project that is named after its folder. The folder can already exist.
+        Return a project that is named after its folder. The folder may already exist.
 
         Raises: ProjectError for an invalid name, or if the folder contains another project.
         """
@@ -256,7 +256,7 @@ class Project:
         Args: functions=True also writes the two functions that convert between the versions, and a test for
         them.
         Raises: ProjectError for an unknown kind, a version that the kind already has, or a class statement
-        that does not look as expected; OSError if a file cannot be written.
+        that has an unexpected form; OSError if a file cannot be written.
         """
         _check("a kind", kind, _KIND, "Site")
         _check("a version", version, _VERSION, "v1, or v1alpha1")

@@ -26,7 +26,7 @@ _PAGE: Final = 500
 _TRIES: Final = 5
 _ROUNDS: Final = 10
 """
-The maximum number of rounds. Without it, a run could last forever, because new objects can appear all the
+The maximum number of rounds. Without it, a run could last forever, because new objects may appear all the
 time.
 """
 _OK, _NOT_FOUND, _CONFLICT, _TOO_MANY, _EXPIRED, _FAILURES = 200, 404, 409, 429, 410, 500

@@ -77,7 +77,7 @@ def namespaces(text: str) -> str:
     """
     Parse a list such as `a,b` ("" means all), or a selector for namespace labels, such as `team=a`.
 
-    An empty item in a list is an error, because an unset variable can cause it.
+    An empty item in a list is an error, because an unset variable may cause it.
     """
     if is_label_selector(text):
         from handloop.apis.grammar.labels import Operator, parse_selector  # noqa: PLC0415 - only for labels
@@ -105,7 +105,7 @@ def one_of(*choices: str) -> Callable[[str], str]:
 
 
 def ip_address_text(text: str) -> str:
-    """Parse an IP address. A host name is refused, because it can have several addresses."""
+    """Parse an IP address. A host name is refused, because it may have several addresses."""
     try:
         return str(ip_address(text))
     except ValueError:

@@ -279,7 +279,7 @@ class ProductionFooController(FooController):
             self._workqueue.forget(name)
             self.outcomes.succeeded(name, changes=changes)
         elif isinstance(error, NamespaceNotWatched):
-            # the namespace is no longer watched; the Foo can still exist, and is listed again if its
+            # the namespace is no longer watched; the Foo may still exist, and is listed again if its
             # namespace is watched again
             self._workqueue.forget(name)
             self.outcomes.waits(name, WaitError(str(error)))

@@ -99,7 +99,7 @@ def _sync_deployment(app: MyApp, context: Context) -> Deployment:
         return children.patched(before, {"spec": changes}, context)
     changes, replicas, scaling = children.corrections(deployment, wanted), app.spec.replicas, app.spec.scaling
     has_autoscaler = children.owned(HorizontalPodAutoscaler, app, context) is not None
-    # a process can have ended between its create and its patch
+    # a process may have ended between its create and its patch
     is_unpatched = before is not None and before.metadata.generation == 1 and not has_autoscaler
     is_new = is_unpatched or before is None or before.metadata.uid != deployment.metadata.uid
     if scaling is not None:
@@ -149,7 +149,7 @@ def _tell(app: MyApp, deployment: Deployment | None, steps: Steps) -> None:
     else:
         if status is not app.status and not is_being_deleted(
             app
-        ):  # the namespace can be ending, and refuse Events
+        ):  # the namespace may be ending, and refuse Events
             report(app, status, steps.failures, context)
 
 

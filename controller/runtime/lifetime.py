@@ -136,7 +136,7 @@ class Lifetime:
         events = self._recorders.shutdown(max(deadline.remaining(), _LEAST_SECONDS))
         left_behind += [f"{events} Event{'s' * (events > 1)}"] if events else []
         if left_behind:
-            log.warning("Left behind at the stop", what=left_behind)
+            log.warning("Left behind at shutdown", what=left_behind)
 
     def _join_runnables(self, free: RunnableGroup, seconds: float, end: Deadline) -> list[str]:
         """

@@ -376,7 +376,7 @@ class Manager(Roster):
         """
         Return what this process's controllers know about a name: its state, and recent decisions.
 
-        Args: controller limits this to one controller; "" means all of them. Never blocks. Threads: any.
+        Args: controller limits this to one controller; "" means all. Never blocks. Any thread can call it.
         """
         found = [
             each.explain(name)
@@ -394,7 +394,7 @@ class Manager(Roster):
         return why_page(self)
 
     def _who_works_on(self, name: ObjectName, *, is_known: bool) -> tuple[str, str, str]:
-        """Return our identity, why another process works on a name, and its identity. Each can be ""."""
+        """Return our identity, why another process works on a name, and its identity. Each may be ""."""
         if self.elector is None:
             return self.replica.identity, *self.replica.elsewhere(name, is_known=is_known)
         seen = self.elector.candidacy.statistics()

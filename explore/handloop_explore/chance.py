@@ -18,7 +18,7 @@ Objects = Mapping[str, dict[str, Any]]
 
 
 class Chance(NamedTuple):
-    """The paths of values that can differ between two runs. A path begins with the object's plain name."""
+    """The paths of values that may differ between two runs. A path begins with the object's plain name."""
 
     paths: frozenset[Path] = frozenset()
 

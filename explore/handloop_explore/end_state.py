@@ -92,7 +92,7 @@ def renamed(found: Mapping[str, dict[str, Any]], good: Mapping[str, Any]) -> dic
             names[key.rpartition("/")[2]] = chosen.rpartition("/")[2]
     if not names:
         return dict(found)
-    # Rename all at once, because two objects can have swapped their names.
+    # Rename all at once, because two objects may have swapped their names.
     found_names = re.compile("|".join(map(re.escape, sorted(names, reverse=True))))
     text = found_names.sub(lambda name: names[name[0]], json.dumps(found))
     called: dict[str, dict[str, Any]] = _sorted_names(json.loads(text), names.values())

@@ -34,7 +34,7 @@ from handloop_explore.played import Played
 T = TypeVar("T")
 
 PLAN_SECONDS: Final = 60.0
-"""How long a child can play its plan, in wall time. Most plans take a twentieth of a second."""
+"""How long a child may play its plan, in wall time. Most plans take a twentieth of a second."""
 
 _HANGING_SECONDS: Final = 5.0
 """How long a process can take, after its deadline, to report what it is doing."""

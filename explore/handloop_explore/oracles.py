@@ -120,7 +120,7 @@ def ends_as_undisturbed(undisturbed: Played, played: Played) -> Iterator[str]:
                 found = renamed(state.objects, expected)
                 _take_away(expected, rival.target)
                 if any(_plural(f"{kind} ") in rival.target for kind in played.reconciled):
-                    # A finalizer can have deleted objects that the finalized object did not own.
+                    # A finalizer may have deleted objects that the finalized object did not own.
                     expected = {key: obj for key, obj in expected.items() if key in found}
         yield from _compared(undisturbed.chance, expected, state.objects, _when(number, played))
 

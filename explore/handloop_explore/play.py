@@ -240,7 +240,7 @@ class _Run:
         if line["event"] in _RECONCILES:
             self.journal.reconciles(str(line.get("object") or line.get("objectName")))
         error = raised(line.get("exc_info"))
-        # A thread can log an error because a crash ends it.
+        # A thread may log an error because a crash ends it.
         is_killed = self.threads.current_thread().killed
         if error is not None and not is_killed:
             self._bugs[f"{line['event']}: {shown(error, repr)}"] = None
@@ -286,7 +286,7 @@ class _Run:
             self.threads.run_for(self._workload.settle_seconds)
         else:
             self._rest()
-        # The process can have ended only now, at a late write, for example because a watch was blind until
+        # The process may have ended only now, at a late write, for example because a watch was blind until
         # now.
         if self._is_down():
             self._states.append(State({}, [], is_down=True, reconciled_at={}))
@@ -363,7 +363,7 @@ class _Run:
         try:
             do(self.cluster)
         except RefusedError as error:
-            # The object can be missing, because of a rival or because the operator has not created it so far.
+            # The object may be missing, because of a rival or because the operator has not created it so far.
             if not self.plan.strikes:
                 raise
             self.journal.tell("server", f"the server refuses: {error}")

@@ -123,7 +123,7 @@ class State(NamedTuple):
 
 
 class Slowest(NamedTuple):
-    """The slowest reconcile, which can still be running. seconds: its virtual duration; queue: its queue."""
+    """The slowest reconcile, which may still be running. seconds: its virtual duration; queue: its queue."""
 
     seconds: float = 0.0
     queue: str = ""

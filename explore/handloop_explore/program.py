@@ -255,7 +255,7 @@ def _parser() -> _Parser:
         "--deadline",
         metavar="TIME",
         type=_some_time,
-        help="the longest virtual time that a reconcile can take (5m)",
+        help="the longest virtual time that a reconcile may take (5m)",
     )
     parser.add_argument(
         "--ignore",

@@ -51,7 +51,7 @@ class Failure:
             return self
         anew = "starts after the users" if reference.plan.starts_at is not None else "restarts at rest"
         return replace(
-            self, doubt=f"doubt the undisturbed run: if the operator {anew}, the end state is the same"
+            self, doubt=f"suspect the undisturbed run: if the operator {anew}, the end state is the same"
         )
 
     @property
@@ -66,7 +66,7 @@ class Failure:
 
     @property
     def heading(self) -> str:
-        """The failure's plan in words, with the reason to doubt the undisturbed run, if any."""
+        """The failure's plan in words, with the reason to suspect the undisturbed run, if any."""
         return f"{self.title}: {self.doubt}" if self.doubt else self.title
 
     @property

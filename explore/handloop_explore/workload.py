@@ -51,7 +51,7 @@ class Workload:
     Args: set_up: adds the operator's controllers to a Manager. steps: carried out one after the other.
     seconds: the virtual time that the operator has after each step. settle_seconds: the virtual time that it
     has at settled() and at the end, where the cluster is compared with that of the undisturbed run.
-    remembers: whether the end state can depend on earlier states of the spec, for example because each change
+    remembers: whether the end state may depend on earlier states of the spec, for example because each change
     creates a Job. replicas: how many processes the operator has; if several, only the holder of a Lease
     works. shards: if given, each process works on the slots that it holds instead, and all processes but the
     first join later. deadline_seconds: the longest time that a reconcile can run. ignore: fields to exclude

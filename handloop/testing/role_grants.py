@@ -80,7 +80,7 @@ def assert_rbac_exact(operator: Accessing) -> None:
     Check that the roles for the declared access and the requests so far match exactly, in both directions.
 
     A streamed list needs both list and watch, and a patch that creates its object needs both patch and
-    create. The runtime declares some access only for rare cases. The following can therefore stay unused: get
+    create. The runtime declares some access only for rare cases. The following may therefore stay unused: get
     for reconciled and written kinds, the status of a kind with conditions, kinds in refers_to, and Events.
     Raises: AssertionError with every request that no role allows, and every verb that no request used.
     """

@@ -87,7 +87,7 @@ class RunningOperator:
         """
         Apply a type's CRD, unless a CRD of the test already serves the type.
 
-        The test's CRD stays, because it can have further versions and objects.
+        The test's CRD stays, because it may have further versions and objects.
         """
         resource, defined = kind.resource, self._sandbox.defined
         name = f"{resource.plural}.{resource.group}"

@@ -39,7 +39,7 @@ class SlotFollower(Protocol):
         """
         React to a change of the slots.
 
-        Called without a lock, on the thread that changes the slots. The call must not block.
+        Called without holding a lock, on the thread that changes the slots. The call must not block.
         """
 
 
@@ -48,7 +48,7 @@ class HeldSlots:
     The slots that this process holds, shared by all its informers.
 
     Field: namespaces records which namespaces the informers have seen. State: now and _followers are replaced
-    under _lock (98) and never modified in place. now is read without the lock.
+    under _lock (98) and never modified in place. now is read without holding the lock.
     Threads: usable from any thread.
     """
 

@@ -29,7 +29,7 @@ class KnownNamespaces:
     waste space in the field selector.
 
     State: _slots, oldest first, is changed under _lock (98) and read without it. _dropped counts dropped
-    objects, and can miss one if two threads count at the same time. are_too_many is True if the last
+    objects, and may miss one if two threads count at the same time. are_too_many is True if the last
     selector could not list all known foreign namespaces.
     Threads: usable from any thread.
     """

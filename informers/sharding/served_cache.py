@@ -60,7 +60,7 @@ class ServedCache(Generic[T]):
         return self._store.by_index(name, value)
 
     def _check(self, namespace: str, what: str) -> None:
-        # A held slot can be read before its list is complete, because handlers read it while its objects
+        # A held slot may be read before its list is complete, because handlers read it while its objects
         # arrive.
         if not self._scope.holds(namespace, "", {}):
             held = self._scope.held

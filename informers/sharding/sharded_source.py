@@ -50,7 +50,7 @@ R = TypeVar("R")
 SETTLE_SECONDS: Final = 0.2
 """Slots that are added within this time share one list."""
 
-# Version 1.36.3 answers 500 "invalid shard selector: ...", although a server should answer 400.
+# Version 1.36.3 returns 500 "invalid shard selector: ...", although a server should return 400.
 _REFUSALS: Final = (400, 500)
 _CHANCE: Final = 0.001
 """Below this probability, the absence of foreign objects is no longer attributed to chance."""

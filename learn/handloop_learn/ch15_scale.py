@@ -183,7 +183,7 @@ def _shards(screen: Screen, stage: Stage) -> tuple[list[int], list[str]]:
         screen.line(f"shard {shard} receives {moved[-1]} app-0")
     screen.reveal(
         "DELETED. The object still exists, but no longer matches the selector. So a missing object is not "
-        "always a deleted one. The old shard can also be in the middle of a sync when the new one starts. "
+        "always a deleted one. The old shard may also be in the middle of a sync when the new one starts. "
         "Only the version in each write prevents lost changes.",
         Words(("deleted",), ("added", "modified", "nothing")),
     )

@@ -27,7 +27,7 @@ def sync(name, foos, deployments, server):
     """
     name         the Foo's name.namespace and name.name; str(name) is its key
     foos         the cache: foos.get_by_key(key) is a Foo, or None
-                 foo.spec.replicas is a number, which can be 0, or None if others set it
+                 foo.spec.replicas is a number, which may be 0, or None if others set it
     deployments  the cache: the key of a Foo's Deployment is f"{name.namespace}/{foo.spec.deployment_name}"
     server       server.create(new_deployment(foo))
                  server.patch(deployment.metadata.name, scale_patch(deployment, replicas), namespace=...)
@@ -168,7 +168,7 @@ def _unset(stage: Stage, world: _World) -> Iterator[str]:
     expect(
         found == 6, f"a Foo sets no replicas, its Deployment had 6, and you changed them to {found}", _UNSET
     )
-    yield "a Foo without replicas leaves them to others"
+    yield "if a Foo sets no replicas, your sync does not change them"
 
 
 def _foreign(stage: Stage, world: _World) -> Iterator[str]:

@@ -73,7 +73,7 @@ class Pieces:
         for name, file in self.files.items():
             lines = source_of(file).lines
             for number, piece in PARTS[name].steps.items():
-                # the last match, because comments before it can contain the same text
+                # the last match, because comments before it may contain the same text
                 at = max((at for at, line in enumerate(lines, 1) if piece in line), default=0)
                 if at:
                     found[number] = Lit(number, words[number], file.name, at, 1, "\n".join(lines))

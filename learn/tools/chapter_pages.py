@@ -47,7 +47,7 @@ _VALUES: Final = re.compile(
     r"^\* [^\n]*: `[^\n]*`$|^\|[^\n]*$|^```text\n.*?\n```$|(?<!#L)\b\d[\d.,]*|(?<=`)[a-z0-9-]+(?=`)",
     re.MULTILINE | re.DOTALL,
 )
-"""The text that can differ between runs: values, tables, text blocks, and numbers and names in sentences."""
+"""The text that may differ between runs: values, tables, text blocks, and numbers and names in sentences."""
 
 
 class Page:
@@ -175,7 +175,7 @@ def file_of(chapter: Chapter) -> Path:
 
 
 def lasting(text: str) -> str:
-    """Return a page without the text that can differ between runs."""
+    """Return a page without the text that may differ between runs."""
     return "\n".join(line for line in _VALUES.sub("", text).splitlines() if line.strip())
 
 

@@ -51,7 +51,7 @@ class ConversionWork:
     Requests conversions from webhooks, and completes the work that needs them.
 
     State: known holds the conversion results of the running work, and _left the work for settle().
-    Threads: any. Locks: the engine's lock guards all state.
+    Threads: any thread can use it. The engine's lock guards all state.
     """
 
     def __init__(

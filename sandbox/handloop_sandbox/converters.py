@@ -34,7 +34,7 @@ _encode, _decode = msgspec.json.encode, msgspec.json.decode
 
 
 class Converters:
-    """Calls webhooks and functions to convert objects. Threads: any, because it has no state."""
+    """Calls webhooks and functions to convert objects. It has no state, so any thread can use it."""
 
     def __init__(self, functions: Mapping[str, ConvertFunction]) -> None:
         """Args: functions maps the names of definitions to the functions that replace their webhooks."""

@@ -102,7 +102,8 @@ class Engine:
 
     State: the store, the catalog derived from its definitions, the controllers' queues, the open watches, and
     the work left for settle(). _lock guards all of it.
-    Threads: any. Listeners are called without the lock, after each commit and when faults change.
+    Threads: any thread can use it. Listeners are called without holding the lock, after each commit
+    and when faults change.
     """
 
     def __init__(
@@ -351,7 +352,7 @@ class Engine:
 
     def version(self) -> int:
         """Return the newest resource version."""
-        return self._store.resource_version  # a single number, read without the lock
+        return self._store.resource_version  # a single number, read without holding the lock
 
     def apply_to_open_watches(self, injection: Injection) -> None:
         """Apply an injected fault to each open watch that it matches, oldest first."""

@@ -118,7 +118,7 @@ class HTTPServer:
         thread.join()
 
     def schedule(self) -> None:
-        """Schedule one pass to run soon. Threads: any."""
+        """Schedule one pass to run soon. Any thread can call it."""
         with self._lock:
             if self._scheduled or self._loop is None:
                 return
@@ -333,7 +333,7 @@ def _headers(incoming: web.BaseRequest) -> dict[str, str]:
     """Return the headers by lower-case name. The values of a repeated Impersonate header are joined."""
     headers: dict[str, str] = {}
     for name, value in incoming.headers.items():
-        # Answers can quote the value, so replace invalid UTF-8 bytes by U+FFFD, as Go does.
+        # Answers may quote the value, so replace invalid UTF-8 bytes by U+FFFD, as Go does.
         key, text = name.lower(), value.encode(errors="surrogateescape").decode(errors="replace")
         several = key in headers and key.startswith("impersonate-")
         headers[key] = f"{headers[key]}\n{text}" if several else text

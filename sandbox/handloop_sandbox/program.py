@@ -94,7 +94,7 @@ def _failed(message: str) -> int:
 
 
 def _say(text: str) -> None:
-    # A supervisor can start the process without stderr, or close stderr later.
+    # A supervisor may start the process without stderr, or close stderr later.
     with suppress(AttributeError, OSError, ValueError):
         sys.stderr.write(text)
         sys.stderr.flush()

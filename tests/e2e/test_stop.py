@@ -83,5 +83,5 @@ def test_a_stop_waits_no_longer_than_its_timeout(sandbox: SandboxCluster, run: R
         program.signal(signal.SIGTERM)
         program.wait_line("Workers did not end in time")
         assert program.wait(seconds=SOON_SECONDS) == 1
-        assert program.lines_with("the stop left work behind: foo: 1 workers did not end in 0.2s")
+        assert program.lines_with("the shutdown left work behind: foo: 1 workers did not end in 0.2s")
         assert not program.lines_with('"Stopped"')

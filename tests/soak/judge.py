@@ -20,7 +20,7 @@ GRACE_SECONDS: Final = 30.0
 CONVERGENCE_SECONDS: Final = 120.0
 OUTAGE_REQUESTS: Final = 4.0
 _MARGIN_SECONDS: Final = 3.0
-"""How much longer than guaranteed a reaction can take, because the machine is busy."""
+"""How much longer than guaranteed a reaction may take, because the machine is busy."""
 _STRAY_CREATES: Final = 5
 _MORE_MIB, _MORE_THREADS, _MORE_HANDLES = 6, 2, 6
 _CREATED: Final = 201
@@ -377,7 +377,7 @@ class Figures(NamedTuple):
 
 
 def resources(evidence: Evidence) -> dict[str, tuple[Figures, Figures]]:
-    """Return the figures of each replica's last process, a minute after it began to work and at the end."""
+    """Return measurements of each replica's last process, a minute after it began to work and at its end."""
     found = {}
     for number in REPLICAS:
         life = [life for life in evidence.record.lives if life.agent.startswith(f"soak/{number}.")][-1]

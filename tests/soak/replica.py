@@ -112,7 +112,7 @@ class Replica:
         self._is_dark = False
 
     def _failed_requests(self) -> int:
-        with suppress(OSError, AssertionError):  # the process can be ending or stopped
+        with suppress(OSError, AssertionError):  # the process may be ending or stopped
             page = self.program.page("metrics", "/metrics")[1]
             return sum(int(float(count)) for count in _FAILED.findall(page))
         return 0

@@ -50,7 +50,7 @@ _CHANGES_SECONDS: Final = 4.0
 _PATIENCE_SECONDS: Final = 60.0
 _POLL_SECONDS: Final = 0.2
 _MARGIN_SECONDS: Final = 3.0
-"""How much longer than guaranteed a reaction can take, because the machine is busy."""
+"""How much longer than guaranteed a reaction may take, because the machine is busy."""
 _REFUSED: Final = 300
 
 

@@ -125,7 +125,7 @@ class FirstReads:
                 raise CacheNotFilledError(f"the cache of {plural} is not filled: {'; '.join(left)}")
             return left
 
-        # A namespace can appear between the end of the wait and the next check.
+        # A namespace may appear between the end of the wait and the next check.
         while not informer.has_synced(namespace):
             if not wait_for_caches(
                 f"informer of {plural}",

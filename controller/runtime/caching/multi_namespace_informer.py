@@ -277,8 +277,8 @@ class MultiNamespaceInformer(Lister[T]):
         with self._lock:
             self._callbacks.append(callback)
             informers = self.informers
-        # Call the callback without the lock, because it may add an index or a handler. Informers that join
-        # from now on already have it.
+        # Call the callback without holding the lock, because it may add an index or a handler. Informers that
+        # join from now on already have it.
         for informer in informers:
             informer.on_undecodable(callback)
 

@@ -181,7 +181,7 @@ class AppliedFields:
         """Forget the children of names that another replica takes over, because it may apply them, too."""
         with self._lock:
             entries = list(self._last.items())
-        # Call gone without the lock, because it may acquire a lock itself.
+        # Call gone without holding the lock, because it may acquire a lock itself.
         places = [place for place, last in entries if gone(last.reconciled)]
         with self._lock:
             for place in places:

@@ -97,7 +97,7 @@ def _with(obj: T, wanted: OwnerReference) -> T:
     kind and name.
     """
     references = obj.metadata.owner_references
-    # The dict drops duplicates, because an object can have references to both the owner and its predecessor.
+    # The dict drops duplicates, because an object may have references to both the owner and its predecessor.
     updated = dict.fromkeys(wanted if _gives_way(each, wanted) else each for each in references)
     updated[wanted] = None
     return obj if tuple(updated) == references else _with_references(obj, tuple(updated))

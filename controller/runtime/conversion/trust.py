@@ -2,7 +2,7 @@
 Decide which authorities the API server trusts, and which one signs the webhook's certificate.
 
 A new authority is trusted before it signs. An old one stays trusted until the certificates that it signed
-have expired. Replicas can therefore serve either the old or the new certificate.
+have expired. Replicas may therefore serve either the old or the new certificate.
 
     new authority --(in every definition, grace)--> signs the next certificate --(its lifetime)--> old goes
 

@@ -19,7 +19,7 @@ class NameTable(Generic[V]):
     """
     Stores a value for each of the 10,000 most recently used names.
 
-    Threads: any. Only the worker that is working on a name changes the name's value.
+    Threads: any thread can use it. Only the worker that is working on a name changes the name's value.
     Locks: _lock is a leaf.
     """
 
@@ -46,7 +46,7 @@ class NameTable(Generic[V]):
         """See NameMemory."""
         with self._lock:
             names = tuple(self._values)
-        # Call gone outside the lock, because gone can take a lock of its own.
+        # Call gone outside the lock, because gone may take a lock of its own.
         leaving = [name for name in names if gone(name)]
         with self._lock:
             for name in leaving:

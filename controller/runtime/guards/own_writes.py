@@ -194,7 +194,7 @@ class OwnWrites:
             floors = self._floors.get(name, {})
             before = floors.get((floor.resource, floor.name))
             if before is not None and not floor.resource_version:
-                # A deletion's response can lack a version. The cache must then reach our previous write.
+                # A deletion's response may lack a version. The cache must then reach our previous write.
                 floor = floor._replace(resource_version=before.resource_version, outside=before.outside)
             floors[floor.resource, floor.name] = floor
             # Store the entry again, so that its age counts from now.
@@ -319,7 +319,7 @@ class OwnWrites:
         write = log.debug if now - until < self._timeout_seconds else log.warning
         write("Cache lacks our own write, waiting for it", resource=resource, object=floor.name, why=why)
         with self._lock:
-            # Count from the response, because the request itself can take this long.
+            # Count from the response, because the request itself may take this long.
             self._behind_until[resource] = self._clock.now() + self._timeout_seconds
         return self._timeout_seconds
 

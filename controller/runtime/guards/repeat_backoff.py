@@ -43,7 +43,7 @@ class RepeatBackoff:
 
     An action with a different value for the same name is not a repetition. After a minute without a
     repetition, the spacing starts again at 10 s.
-    State: _last, the last value of each name. Threads: any, but only one at a time per name.
+    State: _last, the last value of each name. Threads: any thread, but only one per name at a time.
     """
 
     def __init__(self, why: str, *, clock: Clock = REAL_CLOCK) -> None:

@@ -28,7 +28,7 @@ ReconcileResult = Literal["success", "error", "requeue", "requeue_after"]
 
 
 class ReconcileMetrics:
-    """Creates the controller_runtime_* instruments of each controller. Threads: any."""
+    """Creates the controller_runtime_* instruments of each controller. Any thread can use it."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         new = Instruments(registry, "controller_runtime", "controller")
@@ -71,7 +71,7 @@ class ReconcileMetrics:
 
 class ControllerMetrics(NamedTuple):
     """
-    The controller_runtime_* instruments of one controller. Threads: any.
+    The controller_runtime_* instruments of one controller. Any thread can use them.
 
     errors counts failed reconciles. terminal counts failures that are not retried until the object changes;
     panics counts unexpected errors, which are bugs. timeouts counts reconciles whose deadline passed while
@@ -93,7 +93,7 @@ class ControllerMetrics(NamedTuple):
 
 
 class OwnWriteMetrics:
-    """The handloop_* metrics of reconciles: waits for own writes, causes, dropped events. Threads: any."""
+    """The handloop_* metrics of reconciles: waits for own writes, causes, dropped events."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         new = Instruments(registry, "handloop", "controller")
@@ -109,11 +109,9 @@ class OwnWriteMetrics:
         self._hot_loops = new.counter(
             "hot_loops_total", "Names whose reconciles kept writing, and were slowed down"
         )
-        self._causes = new.counter(
-            "reconcile_causes_total", "What triggered reconciles, by kind of cause", "cause"
-        )
+        self._causes = new.counter("reconcile_causes_total", "What triggered reconciles, by cause", "cause")
         self._dropped = new.counter(
-            "dropped_events_total", "Watch events that predicates dropped, by kind of cause", "cause"
+            "dropped_events_total", "Watch events that predicates dropped, by cause", "cause"
         )
         self._paused = new.gauge("paused_objects", "Objects that an annotation keeps from being reconciled")
 
@@ -137,7 +135,7 @@ class OwnWriteMetrics:
 
 class ControllerOwnWrites(NamedTuple):
     """
-    The handloop_* instruments of one controller. Threads: any.
+    The handloop_* instruments of one controller. Any thread can use them.
 
     timeouts counts waits that ended while the cache was still behind. The reconcile then runs anyway.
     """

@@ -86,8 +86,8 @@ class CacheState(Collector):
     """
     The gauges informer_lag_seconds, informer_cached_bytes and informer_unindexed_objects.
 
-    They are computed on every scrape. Threads: the metrics server's. Locks: each store's lock, while its list
-    is copied.
+    They are computed on every scrape, on the metrics server's threads. Each store's lock is held while its
+    list is copied.
     """
 
     def __init__(self, informers: Callable[[], Iterable[SharedIndexInformer[Any]]], clock: Clock) -> None:

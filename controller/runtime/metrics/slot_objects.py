@@ -19,7 +19,7 @@ class SlotObjects(Collector):
     Counts the cached objects by slot on every scrape.
 
     Counting takes 0.3 us per object, or up to 3 us if the slots are divided by UID.
-    Threads: any. Locks: each store's lock, while its list is copied.
+    Threads: any thread can scrape. Each store's lock is held while its list is copied.
     """
 
     def __init__(self, held: HeldSlots, informers: Callable[[], Iterable[SharedIndexInformer[Any]]]) -> None:

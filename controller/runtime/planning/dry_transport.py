@@ -272,7 +272,7 @@ class DryTransport(ForwardingTransport):
         elif verb == "delete":
             attempt.deleted.add(place.path)
         elif before.get("kind") == made.get("kind"):
-            # Omit changes that were recorded before: a dry write does not change the server's object.
+            # Omit changes that were recorded before: a dry run does not change the server's object.
             told = [each[:3] for write in attempt.of(place.path) for each in write.fields]
             ours = (options.get("query") or {}).get("fieldManager", "")
             # If another client wrote between the two requests, compare only the fields that were sent.

@@ -141,7 +141,7 @@ class Planner:
         """Plan for all controllers, one after another, and then set stop."""
         guard_against_acts()
         try:
-            # A first list can be older than the latest writes.
+            # A first list may be older than the latest writes.
             self._manager.catch_up(stop)
             for controller in self.controllers:
                 self._plan_for(controller, stop)

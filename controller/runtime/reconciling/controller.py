@@ -482,7 +482,7 @@ class Controller(DividedWork):
                 result = _checked(returned)
         except WaitError as wait:
             what = WAITS
-            # Requeue the name first. Formatting an author's error can fail, and would then lose the name.
+            # Requeue the name first. Formatting an author's error may fail, and would then lose the name.
             self._settled(name, context, Result(requeue_after=wait.retry_seconds), began_at, why="wait")
             text = in_words(wait)
             self._reports.waits(context, wait)

@@ -217,6 +217,6 @@ def _is_lost_race(error: BaseException, failures: int) -> bool:
     """
     if isinstance(error, Forbidden):
         return any(cause.reason == _NAMESPACE_TERMINATING for cause in error.status.details.causes)
-    # NotReferredError can mean that the object changed during the reconcile.
+    # NotReferredError may mean that the object changed during the reconcile.
     is_late = isinstance(error, NotFound | NotReferredError) and failures <= 1
     return is_late or isinstance(error, _LOST_RACES)

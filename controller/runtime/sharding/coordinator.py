@@ -146,7 +146,7 @@ class _Slot:
 
     @property
     def is_held(self) -> bool:
-        """Return whether the slot's Lease is ours, which means that its work can be running."""
+        """Return whether the slot's Lease is ours, which means that its work may be running."""
         return self.candidacy.is_leading
 
     @property

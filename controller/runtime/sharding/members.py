@@ -277,7 +277,7 @@ class Members:
 
     def _renew(self) -> bool:
         if self._begun_at is None:
-            # A replica that begins must be the youngest member, so it needs a new Lease.
+            # A replica that joins must be the youngest member, so it needs a new Lease.
             with suppress(NotFound):
                 self._delete(self._own_name)
         deadline, own_ends_at = self._clock.now() + self._seconds, self._own_ends_at()

@@ -47,7 +47,7 @@ from handloop.controller.runtime.election.config import LeaderElectionConfig
 FREE: Final = -inf
 _MARKED_DURATIONS: Final = 20
 _FRESH: Final = 0.75
-"""Write a mark only while our renewal is younger than this part of _patience, as lists can arrive late."""
+"""Write a mark only while our renewal is younger than this part of _patience, as lists may arrive late."""
 
 
 class Renewal(NamedTuple):

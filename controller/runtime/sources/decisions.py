@@ -24,7 +24,7 @@ NAMES: Final = 10_000
 LINES: Final = 4
 """The number of lines that are stored for each name."""
 LONGEST: Final = 120
-"""The maximum length of a text in characters. It is needed because an error can contain a whole object."""
+"""The maximum length of a text in characters. It is needed because an error may contain a whole object."""
 
 DROPPED: Final = "dropped"
 IGNORED: Final = "ignored"
@@ -142,7 +142,7 @@ class Decisions:
 
     def forget_names(self, gone: Callable[[ObjectName], bool]) -> None:
         """See NameMemory."""
-        # Call gone outside the lock, because gone can take a lock of its own.
+        # Call gone outside the lock, because gone may take a lock of its own.
         leaving = [name for name in self.names() if gone(name)]
         with self._lock:
             for name in leaving:

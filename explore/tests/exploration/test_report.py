@@ -52,7 +52,7 @@ def test_a_failure_says_which_of_the_two_runs_to_doubt() -> None:
     anew = other._replace(plan=Plan.parse("q1:crash"))
     failure = Failure(other, ["Foo n/a is another"])
     assert failure.weighed(anew._replace(states=good.states), good).heading == "Plan 3:lost"
-    words = "doubt the undisturbed run: if the operator restarts at rest, the end state is the same"
+    words = "suspect the undisturbed run: if the operator restarts at rest, the end state is the same"
     weighed = failure.weighed(anew, good)
     assert weighed.heading == f"Plan 3:lost: {words}"
     assert weighed.text().startswith(f"plan 3:lost: {words}\n")

@@ -32,7 +32,7 @@ _MERGE: Final = "application/merge-patch+json"
 
 class ClusterActs:
     """
-    Changes objects on a server, and injects faults into it. Threads: any.
+    Changes objects on a server, and injects faults into it. Any thread can call the methods.
 
     Each method blocks until the server has answered, and raises ControlError if the server refuses the
     request or does not answer.

@@ -107,7 +107,7 @@ CONTROLS: Final = (
         "Leave out done()",
         "The next done() of the Foo's key is left out. Change the replicas, then press the button again.",
         "The worker is free, but the key stays in processing. The next add puts it into dirty, too (7).",
-        "The set processing locks a key. Without done(), no worker can get that key.",
+        "The processing set locks a key. Without done(), no worker can get that key.",
         in_sandbox=True,
     ),
     Control(
@@ -146,7 +146,9 @@ CONTROLS: Final = (
 
 class Controls:
     """
-    Carries out the experiments. Threads: any; an experiment can block until the server has answered.
+    Carries out the experiments.
+
+    Threads: any thread can call the methods; an experiment can block until the server has answered.
 
     If cluster is None, no requests can be sent, so only experiments inside this process are possible.
     """

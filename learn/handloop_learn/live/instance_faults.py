@@ -25,10 +25,10 @@ class InstanceFaults:
     The faults of one program.
 
     State, under _lock (99): _failures maps (controller, key) to the number of syncs that will still fail.
-    _kept contains the items whose done() was left out, each with the queue's real done. _lose_next contains
+    _kept contains the items whose done() was skipped, each with the queue's real done. _lose_next contains
     each (controller, key) whose next done() will be left out. _wrapped contains the wrapped methods, and
     _slowed each slowed listener with its original handler.
-    Threads: any.
+    Threads: any thread can call the methods.
     """
 
     def __init__(self, parts: Parts) -> None:
@@ -87,14 +87,14 @@ class InstanceFaults:
             return bool(self._slowed)
 
     def lose_done(self, controller: str, key: str) -> None:
-        """Leave out the next done() of a key. Raises: KeyError if the controller does not exist."""
+        """Skip the next done() of a key. Raises: KeyError if the controller does not exist."""
         queue = self._parts.queues()[controller]
         self._wrap(Method(queue, "done"), partial(self._done, controller))
         with self._lock:
             self._lose_next.add((controller, key))
 
     def catch_up_on_done(self) -> None:
-        """Call each done() that was left out, and leave out no more."""
+        """Call each done() that was skipped, and skip no more."""
         with self._lock:
             kept, self._kept = self._kept, []
             self._lose_next.clear()

@@ -141,10 +141,10 @@ SCENES: Final = (
     ),
     Scene(
         8,
-        "{thread} gets the key. The key is now in the set processing.",
+        "{thread} gets the key. The key is now in the processing set.",
         "No other worker can get a key that is in processing, so two workers never sync a Foo at once.",
         Without(
-            "the set processing: if a Foo changes while it is being synced, a second worker gets its key. "
+            "the processing set: if a Foo changes while it is being synced, a second worker gets its key. "
             "Two syncs of the same Foo then race each other",
             "test_without_the_processing_set_two_workers_have_one_key",
         ),
@@ -204,9 +204,9 @@ SCENES: Final = (
         7,
         "The new Deployment arrives through a watch, and a handler queues its owner's key: {key}.",
         "The controller receives its own writes as watch events, like all other changes. While a worker has "
-        "a key, another add of the key waits in the set dirty.",
+        "a key, another add of the key waits in the dirty set.",
         Without(
-            "the set dirty: if a Foo changes while it is being synced, no worker syncs it again",
+            "the dirty set: if a Foo changes while it is being synced, no worker syncs it again",
             "test_without_the_dirty_set_a_change_during_a_sync_is_lost",
         ),
         by="listener-deployments",

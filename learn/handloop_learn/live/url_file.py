@@ -22,6 +22,6 @@ def url_beside(kubeconfig: str, url: str) -> Iterator[None]:
         yield
     finally:
         with suppress(OSError):
-            # Another sandbox can have written its own URL in the meantime.
+            # Another sandbox may have written its own URL in the meantime.
             if path.read_text(encoding="utf-8") == f"{url}\n":
                 path.unlink()

@@ -73,7 +73,7 @@ _Lines: TypeAlias = list[list[Segment]]
 def _fitting(
     console: Console, options: ConsoleOptions, steps: Iterable[Mapping[str, Any]], height: int
 ) -> list[_Lines]:
-    """Return the lines of the first steps, for as many steps as fit into a height."""
+    """Return the lines of the first steps, as many as fit into the given height."""
     blocks = []
     for step in steps:
         row = Table.grid(padding=(0, 1))

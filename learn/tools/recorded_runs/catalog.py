@@ -170,7 +170,7 @@ RUNS: Final = (
         "new watches for a moment, and gone-foo is deleted meanwhile.",
         {
             "broke": "The watch of Foos breaks. The cache stays as it is.",
-            "expired": "The server answers 410, because it no longer has the events since the break.",
+            "expired": "The server returns 410, because it no longer has the events since the break.",
             "listing": "So the reflector lists all Foos again.",
             "listed": "The list has one Foo fewer. No watch reported the deletion of gone-foo.",
             "tombstone": "A tombstone replaces the missed event.",
@@ -214,7 +214,7 @@ RUNS: Final = (
         "A Foo has its Deployment. The watch of Foos is delayed, so changes reach the cache late.",
         {
             "stale": "The worker reads the Foo from the cache. It cannot know that this version is old.",
-            "conflict": "The worker writes the status with the old version. The server answers 409.",
+            "conflict": "The worker writes the status with the old version. The server returns 409.",
             "retry": "So the sync has failed, and the key is queued again after 5 ms.",
             "fresh": "At last the watch delivers the new version.",
             "written": "The next sync reads the new version, and the server accepts its write.",
@@ -294,7 +294,7 @@ RUNS: Final = (
             "again": "The garbage collector deletes the Deployment, and that event queues the key at once.",
             "unslowed": "Back-off does not slow the storm, because each event queues the key at once.",
             "over": "The storm ends only when the delayed watch delivers the deletion of the Foo.",
-            "asked": "The server answers 404: the Foo no longer exists. So the worker creates nothing.",
+            "asked": "The server returns 404: the Foo no longer exists. So the worker creates nothing.",
         },
     ),
 )

@@ -41,7 +41,7 @@ class Argument(NamedTuple):
 
     @property
     def known(self) -> Size:
-        """The value's size, or if it is unknown, the range of all sizes."""
+        """The value's size. If it is unknown, the range from 0 to the largest possible size."""
         return self.size or UNKNOWN
 
 

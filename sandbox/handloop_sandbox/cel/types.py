@@ -69,7 +69,7 @@ def map_of(key: CelType, value: CelType) -> CelType:
 
 
 def optional_of(value: CelType) -> CelType:
-    """Return the type of an optional value, which can be missing."""
+    """Return the type of an optional value, which may be missing."""
     return CelType("optional_type", (value,))
 
 

@@ -121,7 +121,7 @@ class ClusterController(Protocol):
     A controller. If interests is None, it receives the changes of every collection.
 
     The first step receives all existing objects as ADDED changes. Later steps receive the changes since the
-    last step, oldest first. If a step is due because of next_wake or a refusal, there can be no changes.
+    last step, oldest first. If a step is due because of next_wake or a refusal, there may be no changes.
     """
 
     @property
@@ -252,7 +252,7 @@ class Runner:
     def refused(self, index: int, write: Write, status: Status, now: float) -> None:
         """Notify a controller that one of its writes was refused."""
         self._controllers[index].refused(write, status, now)
-        self._wakes[index] = now  # refused() can mark keys after the step has returned its next_wake
+        self._wakes[index] = now  # refused() may mark keys after the step has returned its next_wake
 
 
 def new_name(generate_name: str, source: random.Random) -> str:

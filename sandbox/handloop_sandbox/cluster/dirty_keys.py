@@ -16,7 +16,7 @@ class DirtyKeys(Generic[K]):
     """
     Keys to sync, each with the time at which it is due.
 
-    State: _due holds the time of each key. The heap can also hold outdated entries, which are skipped when
+    State: _due holds the time of each key. The heap may also hold outdated entries, which are skipped when
     they come to the top.
     """
 

@@ -185,7 +185,7 @@ class EventExpiry:
         self._leases: dict[tuple[str, str], float] = {}
 
     def committed(self, changes: Sequence[Change], now: float) -> None:
-        """Start the lease of each Event at the time of the write, because the next step can be later."""
+        """Start the lease of each Event at the time of the write, because the next step may be later."""
         for change in changes:
             if change.group_resource == EVENTS:
                 self._leases.pop((change.namespace, change.name), None)

@@ -88,7 +88,7 @@ def annotated(obj: Object) -> str:
 
 
 def concerned(state: State, change: Change) -> Iterator[Object]:
-    """Yield the pods whose fault can change because the annotations of this object have changed."""
+    """Yield the pods whose fault may change because the annotations of this object have changed."""
     before = annotated(change.old.object) if change.old else ""
     if before != annotated(change.new.object):
         yield from _pods_below(state, change.new.object, MAX_GENERATIONS)

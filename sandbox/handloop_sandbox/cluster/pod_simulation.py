@@ -59,7 +59,7 @@ class PodSimulation:
     """
 
     name = "kubelet"
-    interests: frozenset[GroupResource] | None = None  # any owner can have a fault annotation
+    interests: frozenset[GroupResource] | None = None  # any owner may have a fault annotation
 
     def __init__(self, pace: Pace, *, hold_jobs: bool = False) -> None:
         self._pace = pace

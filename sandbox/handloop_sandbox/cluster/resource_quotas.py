@@ -82,7 +82,7 @@ class ResourceQuotaController(KeyedController[_Key]):
                 names.discard(change.name)
             else:
                 names.add(change.name)
-        # an update can change the usage too, for example when a pod finishes
+        # an update may change the usage too, for example when a pod finishes
         for name in self._quotas.get(namespace, ()):
             self._dirty.mark((namespace, name), now + self._pace.seconds(_REACTION_SECONDS))
 

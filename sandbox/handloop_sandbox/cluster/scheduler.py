@@ -36,7 +36,7 @@ class Scheduler(KeyedController[_Key]):
     """
 
     name = "kube-scheduler"
-    interests: frozenset[GroupResource] | None = None  # any owner can have a fault annotation
+    interests: frozenset[GroupResource] | None = None  # any owner may have a fault annotation
 
     def __init__(self, pace: Pace) -> None:
         super().__init__(pace)

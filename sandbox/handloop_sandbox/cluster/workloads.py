@@ -67,7 +67,7 @@ def is_pod_finished(pod: Object) -> bool:
 
 
 def is_pod_active(pod: Object) -> bool:
-    """Return whether a pod counts as a replica, because it is neither finished nor being deleted."""
+    """Return whether a pod counts as a replica: it is neither finished nor being deleted."""
     return not is_pod_finished(pod) and not is_deleting(pod)
 
 
@@ -78,7 +78,7 @@ def lineage(state: State, pod: Object) -> Iterator[Object]:
     """
     Yield the pod and its controllers, nearest first.
 
-    A ReplicaSet that a Deployment controls is skipped, because it can have annotations that were removed from
+    A ReplicaSet that a Deployment controls is skipped, because it may have annotations that were removed from
     the Deployment.
     """
     obj, place = pod, PODS

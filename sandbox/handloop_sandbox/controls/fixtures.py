@@ -75,7 +75,7 @@ def _applied(machine: Machine, client: Client, obj: Object) -> Object:
 
 
 def _must_be_served(path: str, definition: Object) -> None:
-    """Raise StatusError 409 if a definition's kind is not served, because later objects can have it."""
+    """Raise StatusError 409 if a definition's kind is not served, because later objects may have it."""
     conditions = definition.get("status", {}).get("conditions") or ()
     if any(each["type"] == "Established" and each["status"] == "True" for each in conditions):
         return

@@ -81,7 +81,7 @@ UNTOUCHED = Verdict()
 
 
 class Machine(Protocol):
-    """The operations that faults need from the engine. Threads: any."""
+    """The operations that faults need from the engine. Any thread can call them."""
 
     def now(self) -> float:
         """Unix time."""
@@ -109,11 +109,11 @@ class Faults:
     State: _active maps ids to injections, in the order of activation. revision increases with every
     change of _active, which tells watches to check the faults again. active is true while any fault is
     active. _lock guards all of this. It is a leaf lock.
-    Threads: any.
+    Threads: any thread can call the methods.
     """
 
     def __init__(self, machine: Machine, *, random: random.Random, changed: Callable[[], None]) -> None:
-        """Args: changed is called without a lock when the faults have changed, so that watches check them."""
+        """Args: changed is called after a change, without holding a lock; watches then check the faults."""
         self._machine = machine
         self._random = random
         self._changed = changed
@@ -142,7 +142,7 @@ class Faults:
         return self._ask(kinds.Conflict, where)
 
     def deny(self, **where: Unpack[Where]) -> Injection:
-        """Answer with 403."""
+        """Answer requests with 403."""
         return self._ask(kinds.Deny, where)
 
     def latency(

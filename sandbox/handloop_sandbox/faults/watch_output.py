@@ -33,7 +33,7 @@ class WatchOutput:
     normal end. _injections holds the faults that affect this watch. _known holds the ids of all faults
     checked so far. _held holds the lines that are not due, each with its time of arrival. _sent counts the
     lines sent. _opening is true until the faults are checked for the first time.
-    Threads: any, with the engine's lock held.
+    Threads: any thread that holds the engine's lock can call the methods.
     """
 
     def __init__(self, watcher: Watcher, state: State, asked: RequestAttributes, faults: Faults) -> None:

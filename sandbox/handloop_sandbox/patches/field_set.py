@@ -4,7 +4,7 @@ Sets of field paths, in the format of `fieldsV1`, and operations on them.
 A set is a nested dict that maps each path element to the set of the paths below it. Elements are `f:<name>`,
 `k:<JSON of key members>`, `v:<JSON value>` and `i:<index>`. If an element with children is itself a member of
 the set, its dict has the entry "."; a member without children is `{}`. Only insert() and graft() modify their
-arguments. Results can share dicts with the arguments.
+arguments. Results may share dicts with the arguments.
 Follows: structured-merge-diff fieldpath (set.go, serialize.go, serialize-pe.go).
 """
 

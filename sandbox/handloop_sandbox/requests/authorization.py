@@ -29,7 +29,7 @@ ANONYMOUS: Final = User("system:anonymous", (UNAUTHENTICATED,))
 
 
 class Attributes(NamedTuple):
-    """The action on a resource that a request asks for. Namespace, name and subresource can be ""."""
+    """The action on a resource that a request asks for. Namespace, name and subresource may be ""."""
 
     verb: str
     group: str

@@ -2,7 +2,7 @@
 Converts objects between their served form and their stored form.
 
 Events of both groups are stored as core/v1, autoscalers as v2, and custom resources in their definition's
-storage version (versions.py). For other kinds, only the apiVersion can differ.
+storage version (versions.py). For other kinds, only the apiVersion may differ.
 Empty lists that Go never omits are stored as null, because protobuf cannot express empty lists.
 CustomResourceDefinitions keep their empty lists, because they are stored as JSON.
 Follows: kubernetes pkg/apis/events/v1 conversion.go, k8s.io/api generated.proto.

@@ -49,7 +49,7 @@ class Credentials(NamedTuple):
 
         Raises: InvalidTokenError if the token is invalid, or if it is not valid for any of the audiences.
         """
-        given = token.encode(errors="surrogateescape")  # a header can contain arbitrary bytes
+        given = token.encode(errors="surrogateescape")  # a header may contain arbitrary bytes
         for text, user in (self.users or {}).items():
             if secrets.compare_digest(text.encode(), given):
                 return Identity(user, tuple(audiences))

@@ -45,7 +45,7 @@ _TYPES: Final = {bool: "bool", int: "int64", float: "float64", type(None): "stru
 
 @dataclass(frozen=True, slots=True)
 class ShardSelector:
-    """The hash ranges that a request selects for one field. Ranges can overlap or occur more than once."""
+    """The hash ranges that a request selects for one field. Ranges may overlap or occur more than once."""
 
     field: ShardField
     ranges: tuple[ShardRange, ...]

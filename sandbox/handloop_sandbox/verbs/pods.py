@@ -218,7 +218,7 @@ _RETRY_SECONDS: Final = 10
 
 
 def evict(call: Call) -> Response:
-    """Delete the pod if its disruption budget allows this. Otherwise answer 429."""
+    """Delete the pod if its disruption budget allows this. Otherwise return 429."""
     eviction = sent(call)
     before = existing(call)
     options = delete_options(call.request.query, eviction.get("deleteOptions"))

@@ -201,7 +201,7 @@ def _with_node_ports(call: Call, spec: Object, taken: _Taken, *, is_new: bool) -
 
 
 def _asked(ports: list[dict[str, Any]]) -> dict[int, int]:
-    """Map each port number to the first node port requested for it, which all its protocols share."""
+    """Map each port number to the first node port requested for it. All its protocols share that one."""
     return {port.get("port", 0): port["nodePort"] for port in reversed(ports) if port.get("nodePort")}
 
 

@@ -66,7 +66,7 @@ class Replaced(NamedTuple):
 
 
 def update(call: Call) -> Response:
-    """Answer 200 with the object as stored. A PUT can also create objects of some kinds and answer 201."""
+    """Return 200 with the object as stored. A PUT can also create objects of some kinds and return 201."""
     options = write_options(call.request.query, "UpdateOptions")
     content_type = call.request.headers.get("content-type", "")
     decoded = bodies.decode(call.request.body, content_type, call.resource, call.catalog)

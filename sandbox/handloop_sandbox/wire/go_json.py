@@ -38,7 +38,7 @@ class RangeError(ValueError):
 
 
 class Overflown(float):
-    """A number outside float64's range. A type that parses the digits itself can still accept it."""
+    """A number outside float64's range. A type that parses the digits itself may still accept it."""
 
     text: str = ""
 

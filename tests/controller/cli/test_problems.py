@@ -36,7 +36,7 @@ def test_e16_names_what_was_left_behind_and_the_flag() -> None:
     """Exit code 1: a write that was cut may be half done; the pod must not be killed before."""
     problem = problems.stop_took_too_long(WorkersBusyError("foo", 2, 30.0), 30.0)
     assert (problem.code, problem.exit_code) == ("E16", 1)
-    assert problem.what == "the stop left work behind: foo: 2 workers did not end in 30s"
+    assert problem.what == "the shutdown left work behind: foo: 2 workers did not end in 30s"
     assert "--shutdown-timeout (now 30s)" in problem.fixes[0]
     assert "terminationGracePeriodSeconds" in problem.fixes[0]
 

@@ -187,7 +187,7 @@ def test_a_handler_that_hangs_keeps_no_stop_from_its_end(
     manager.informer_for(Service).add_event_handler(ResourceEventHandlerFuncs(add_func=hang))
     with captured_logs() as logs, cluster.running(manager):
         hang.wait_entered()
-    (line,) = [entry for entry in logs if entry["event"] == "Left behind at the stop"]
+    (line,) = [entry for entry in logs if entry["event"] == "Left behind at shutdown"]
     assert "cache of services" in line["what"]
     hang.open()
 
@@ -207,6 +207,6 @@ def test_events_that_a_stop_leaves_behind_are_counted(
         for number in range(3):
             recorder.event(new_foo(f"foo-{number}"), "Normal", "Synced", "synced")
         hang.wait_entered()
-    (line,) = [entry for entry in logs if entry["event"] == "Left behind at the stop"]
+    (line,) = [entry for entry in logs if entry["event"] == "Left behind at shutdown"]
     assert line["what"] == ["3 Events"]
     hang.open()

@@ -13,7 +13,8 @@ class HeldWatches(ForwardingTransport):
     """
     Hands everything on, but holds back the events of the watches of some collections.
 
-    State, under _lock: _open, the streams so far; _held, the collections, such as `pods`. Threads: any.
+    State, under _lock: _open, the streams so far; _held, the collections, such as `pods`.
+    Any thread can use it.
     """
 
     def __init__(self, transport: Transport) -> None:

@@ -40,7 +40,7 @@ class LeaseAPI:
     ops is every request's verb, with any outcome; holders the holder after each write. before is called
     with the verb before a request takes effect: what it returns is the answer instead, and it may raise, or
     act as another replica. time is that of the server. streams are the watches, once they may be opened.
-    Threads: any; before runs without the lock.
+    Threads: any thread can use it; before runs without holding the lock.
     """
 
     def __init__(self) -> None:

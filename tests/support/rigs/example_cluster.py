@@ -41,7 +41,7 @@ class ExampleCluster:
     """
     One namespace, with typed objects.
 
-    Threads: the test's. sandbox is None on a real server. client is
+    Only the test's thread uses it. sandbox is None on a real server. client is
     an administrator's. watches are those of the operator that runs.
     """
 

@@ -34,7 +34,7 @@ class Program:
     One run of the program.
 
     State: _lines, under _changed, are what it wrote to stderr so far; _ended once it closed it.
-    Threads: the test's; one of ours reads.
+    Threads: the test's thread uses it; one of ours reads.
     """
 
     def __init__(

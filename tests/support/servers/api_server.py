@@ -173,7 +173,7 @@ class APIServer:
     One server under test; `real` is true for a real one.
 
     State: _idle, the connections that wait for their next request: a TLS handshake costs more than most
-    requests. Threads: any.
+    requests. Any thread can use it.
     """
 
     def __init__(self, endpoint: Endpoint, *, real: bool) -> None:

@@ -52,7 +52,7 @@ class RequestRefusedError(Exception):
 
 
 class Administrator:
-    """Asks an API server over a transport. Threads: the test's."""
+    """Asks an API server over a transport. Only the test's thread uses it."""
 
     def __init__(self, transport: Transport) -> None:
         self.transport = transport
@@ -104,7 +104,7 @@ class Cluster(Administrator):
     """
     One API server and a namespace of our own in it.
 
-    Threads: the test's. seconds is how long anything that must come true may take here.
+    Only the test's thread uses it. seconds is how long anything that must come true may take here.
     """
 
     transport: HTTPTransport

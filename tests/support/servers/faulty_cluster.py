@@ -43,8 +43,8 @@ class FaultyCluster(Administrator):
     """
     A running sandbox with Foos, and one side that reads and writes under faults.
 
-    Threads: the test's; informers and the controller have theirs. The clock of that side races, so that its
-    back-offs pass; sockets wait in real time, at most a second.
+    The test's thread uses it; informers and the controller have theirs. The clock of that side races, so that
+    its back-offs pass; sockets wait in real time, at most a second.
     """
 
     def __init__(self, *, seed: int = 1) -> None:

@@ -32,7 +32,7 @@ def test_the_names_used_last_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_decides_may_ask_the_table() -> None:
-    """It is asked without the lock."""
+    """It is asked without holding the lock."""
     table: NameTable[int] = NameTable()
     table.put(A, 1)
     table.forget_names(lambda name: table.get(name) == 1)
