@@ -9,12 +9,12 @@ client-go's controller machinery, written by hand in Python. Exports all names t
 | change an object | evolve |
 | read and write times | parse_time, format_time, Duration, timedelta_of |
 | reach a server | load_config, HTTPTransport, Client, ListOptions, PatchType |
-| turn a set-up into a program | main |
+| turn a setup into a program | main |
 | assemble a controller | Manager, InformerOptions, Abridged, without, ControllerOptions, controller_for, Access, roles, LeaderElectionConfig, Shards |
 | write a reconciler | Reconciler, Context, ObjectName, object_name, Result, DONE, ReconcileError, TerminalError, WaitError, NameTakenError |
 | choose which events wake it | GenerationChanged, LabelsChanged, AnnotationsChanged, ResourceVersionChanged, LabelsMatch, PredicateFuncs, all_of, any_of, negate, Wake |
 | write child objects | secret_data, apply, is_applied, owned_fields, with_controller, with_owner, without_owner, new_controller_ref, controller_of, is_controlled_by, AlreadyOwnedError |
-| report conditions and Events | Condition, ForeignCondition, set_condition, remove_condition, find_condition, is_condition_true, is_condition_false, EventRecorder, EVENT_TYPE_NORMAL, EVENT_TYPE_WARNING |
+| report conditions and events | Condition, ForeignCondition, set_condition, remove_condition, find_condition, is_condition_true, is_condition_false, EventRecorder, EVENT_TYPE_NORMAL, EVENT_TYPE_WARNING |
 | clean up first | add_finalizer, remove_finalizer, has_finalizer, is_being_deleted |
 | work without the runtime | SharedInformerFactory, SharedIndexInformer, ResourceEventHandlerFuncs, FilteringResourceEventHandler, DeletedFinalStateUnknown, Indexer, Lister, meta_namespace_key_func, deletion_handling_meta_namespace_key_func, NoMetaError, wait_for_cache_sync, RateLimitingQueue, QueueOptions, ShutDown, RateLimiter, default_controller_rate_limiter, ItemExponentialFailureRateLimiter, BucketRateLimiter, MaxOfRateLimiter |
 | handle errors | ClientError, APIError, NotFound, NoKindMatch, AlreadyExists, Conflict, Forbidden, Invalid, TooManyRequests, TransportError, ConfigError, SelectorError, NamespaceNotWatched, OutsideSelection, SeveralSelections, MetadataOnly, NotReferredError, seconds_asked_for |

@@ -222,7 +222,7 @@ def changed_meanwhile(scene: Scene) -> None:
     blocks(scene)
 
     def change() -> None:
-        eventually(lambda: "is being reconciled" in "".join(scene.says()), "begun")
+        eventually(lambda: "has been in its reconcile for" in "".join(scene.says()), "begun")
         foos = scene.cluster.client.resource(Foo)
         foos.patch("a", {"spec": {"replicas": 3}}, namespace="default")
 

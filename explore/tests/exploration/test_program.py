@@ -218,7 +218,7 @@ def test_nothing_found_is_a_success() -> None:
         (["careless:reconcile", "--apply=hello.yaml"], "set_up failed"),
         (
             ["careless:set_up", "--apply=hello.yaml", "--html=no/report.html"],
-            "not a file in an existing folder",
+            "this is a folder, or the file's folder does not exist",
         ),
         (["careless:set_up", "--apply=hello.yaml", "--page=hello.yaml"], "the page needs a folder"),
         (["careless:set_up", "--apply=hello.yaml", "--page=."], "this folder contains other files"),

@@ -69,7 +69,7 @@ def _table_digest() -> bytes:
 
 @lru_cache(maxsize=64)
 def document(catalog: Catalog, group_version_path: str) -> bytes | None:
-    """Return the document at a path below /openapi/v3 (such as `apis/apps/v1`), or None if it is unknown."""
+    """Return the document at a path below /openapi/v3 (such as apis/apps/v1), or None if it is unknown."""
     for group, version in _group_versions(catalog):
         if _path_of(group, version) == group_version_path:
             return msgspec.json.encode(_document(catalog.in_group_version(group, version)))

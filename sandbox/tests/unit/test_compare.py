@@ -99,5 +99,5 @@ def test_what_a_terminal_would_obey_is_escaped(
     (tmp_path / "c.yaml").write_text(hostile + broken, encoding="utf-8")
     assert _compare(tmp_path / "c.yaml", other) == 0
     shown = capsys.readouterr().out
-    assert "skipped: v1 \\x1b[2Jx\\ny is not a kind" in shown
+    assert "skipped: v1 \\x1b[2Jx\\ny: the other server does not have this kind" in shown
     assert "\x1b" not in shown

@@ -107,7 +107,7 @@ def test_a_definition_that_kubectl_apply_soon_refuses_is_reported() -> None:
 
     assert (said(Small), said(Free)) == ("", "")
     told = said(Large)
-    assert "the CRD of Site has 2" in told
+    assert "the CRD of Site is 2" in told
     assert "ANY_FIELDS" in told
 
 

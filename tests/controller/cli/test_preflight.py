@@ -364,7 +364,7 @@ def test_e04_a_server_in_trouble_is_asked_again() -> None:
     """500 passes: it is tried as often as a server that is not there."""
     broken = answer(500, b'{"kind":"Status","code":500,"reason":"InternalError","message":"etcd is gone"}')
     report, _, sent = scripted(*[broken] * 3)
-    assert (only(report).what, sent) == (f"{HOST} is not well (tried 3 times in 4s)", 3)
+    assert (only(report).what, sent) == (f"{HOST} is not healthy (tried 3 times in 4s)", 3)
     assert "etcd is gone" in only(report).causes[0]
 
 
