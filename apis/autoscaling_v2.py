@@ -14,7 +14,7 @@ class CrossVersionObjectReference(APIStruct):
 
 
 class MetricTarget(APIStruct):
-    """The target of a metric. For the type Utilization, it is a percentage of the pods' requests."""
+    """The target of a metric. A target of the type Utilization is a percentage of the pods' requests."""
 
     type: str = ""
     average_utilization: int | None = None

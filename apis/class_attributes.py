@@ -41,7 +41,7 @@ _OR_YOURS: Final = "write a constant of your own in capitals, or annotate it as 
 
 
 def has_status_subresource(cls: type[msgspec.Struct]) -> bool:
-    """Return whether a kind has the status subresource: it has a status field and does not opt out."""
+    """Return True if a kind has a status field, and does not opt out of the status subresource."""
     return "status" in cls.__struct_fields__ and bool(getattr(cls, "status_subresource", True))
 
 

@@ -61,8 +61,8 @@ class ForeignCondition(APIStruct):
     """
     A condition in a view of another program's kind. Every field may be absent, and strings are not checked.
 
-    With Condition, a missing reason would prevent the whole object from being decoded, and so keep it out of
-    the cache.
+    If the view used Condition instead, an object with a missing reason could not be decoded, and so would not
+    be cached.
     """
 
     type: str = ""

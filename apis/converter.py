@@ -6,9 +6,9 @@ Converts objects of a kind between its versions.
         def from_previous(cls, old: SiteV1Beta1) -> Site: ...
         def to_previous(self) -> SiteV1Beta1: ...
 
-Two pure functions connect a version to the previous one. A version without them has every field of the
-previous one, and objects pass through unchanged. A conversion to a distant version goes through all versions
-between them.
+Two pure functions connect a version to the previous one. A version without these functions must have every
+field of the previous version, and objects pass through it unchanged. A conversion between two distant
+versions goes through all versions between them.
 Follows: controller-runtime pkg/conversion, differs: each version is connected to its neighbors rather than to
 one hub, so when a version is removed, its functions go with it and no other version changes.
 """
@@ -85,7 +85,7 @@ class Converter:
 
 
 def _words(error: BaseException) -> str:
-    """Return the class and text of an error from an author's function, or only the class if str() raises."""
+    """Return the class and text of an error in an author's code, or only the class if its str() raises."""
     try:
         return f"{type(error).__name__}: {error}"
     except Exception:  # noqa: BLE001 - its class is unknown to us
@@ -144,7 +144,7 @@ def _document(obj: Kind) -> Document:
 
 
 def _without_inventions(document: Document, after: Kind, given: Document) -> Document:
-    """Return the object without parts that were only added by default, such as a status it did not have."""
+    """Return the result without parts that only a default added, such as a status that was absent before."""
     for field in fields_of(type(after)).values():
         if field.encode_name in document and field.encode_name not in given:
             is_made = field.default is msgspec.NODEFAULT and field.default_factory is not msgspec.NODEFAULT
@@ -158,8 +158,8 @@ def _completed(kind: type[Kind], obj: Document) -> Kind | None:
     """
     Decode an object as one version of a kind, with Go's zero values in place of missing fields.
 
-    Returns: None if a required part, such as the spec, is missing because it was pruned. The object cannot be
-    converted then, and keeps only the parts that both versions have.
+    Returns: None if a required part, such as the spec, is missing because the server pruned it. The author's
+    functions cannot convert such an object, so only the parts that both versions have are kept.
     Raises: ConversionError if the object does not fit the version.
     """
     try:
@@ -189,8 +189,8 @@ def _called(before: Kind, newer: type[Kind], target: type[Kind]) -> Kind:
     """
     Call an author's conversion function, and return its result.
 
-    Raises: ConversionError if the function fails, returns another type, or changes what only the server may
-    change.
+    Raises: ConversionError if the function fails, returns another type, or changes metadata other than labels
+    and annotations, which the server would refuse.
     """
     name = "from_previous" if target is newer else "to_previous"
     try:
@@ -227,7 +227,7 @@ def _metadata(
 
 
 def _with_kept(kind: type[Kind], document: Document, text: str) -> Document:
-    """Restore the fields that were kept for a version, except those that do not fit the object."""
+    """Restore the values that an annotation keeps for a version, except those that do not fit the object."""
     for path, entry in kept_values(kind, text):
         fuller = brought_back(document, path, entry)
         if fuller is not None and _fits(kind, fuller):

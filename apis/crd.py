@@ -1,12 +1,13 @@
 """
 Generates CustomResourceDefinitions from the types.
 
-Bounds, formats, defaults and descriptions are written only once, at the field. A kind can add
-`printer_columns`, `scale`, `categories`, `crd_annotations`, `selectable_fields` (names for field selectors,
-such as `spec.color`), `kept_fields` (see kept_fields.py), and `deprecation_warning` (the server sends the
-text with each response). Short names come from the kind's resource. A field `status` creates the status
-subresource, unless `status_subresource = False`. Any struct can add `crd_rules` and `crd_required` (the wire
-names of fields that the server requires although they have a default). crd_schema.py generates the schema.
+Bounds, formats, defaults and descriptions are written only once, at the field. crd_schema.py generates the
+schema from them. A kind can add these class attributes: `printer_columns`, `scale`, `categories`,
+`crd_annotations`, `selectable_fields` (paths that field selectors can use, such as `spec.color`),
+`kept_fields` (see kept_fields.py), and `deprecation_warning` (a text that the server sends with each
+response). Short names come from the kind's resource. A `status` field creates the status subresource, unless
+the kind sets `status_subresource = False`. Any struct can add `crd_rules` and `crd_required`, which holds the
+wire names of fields that the server requires although they have a default.
 Follows: apiextensions.k8s.io/v1.
 """
 
@@ -71,7 +72,7 @@ class WebhookService:
     """The webhook's address if the program is outside the cluster: `https://HOST:PORT`."""
 
     def client_config(self) -> dict[str, Any]:
-        """Return the webhook's clientConfig for use in a definition. It contains no CA bundle."""
+        """Return the clientConfig for the webhook of a definition, without a CA bundle."""
         if self.url:
             return {"url": f"{self.url.rstrip('/')}{CONVERT_PATH}"}
         return {
@@ -117,7 +118,8 @@ def _versions(kind: type[Kind]) -> list[dict[str, Any]]:
     Return the newest version, which is stored, and the earlier ones, which are served with a warning.
 
     Raises: TypeError if a version without conversion functions would lose a field of the previous version, or
-    might be unable to read its objects; TypeError for kept_fields that are wrong or have no effect.
+    might be unable to decode that version's objects; TypeError for kept_fields that are wrong or have no
+    effect.
     """
     for version in versions_of(kind):
         if kept_fields(version) and not is_converted(kind):

@@ -3,10 +3,11 @@ Generates structural schemas from types, or refuses a type. docs/types.md has a 
 
 The decoder accepts every object that the server accepted and stored, and the server accepts every object that
 the decoder accepts, with these exceptions. Only the server checks list types, CEL rules, `crd_required` and a
-Meta's extra_json_schema, and refuses whole numbers beyond 64 bits. Only the decoder checks structs marked
-with ANY_FIELDS.
-Follows: apiextensions.k8s.io/v1 JSONSchemaProps. kube-openapi (pkg/validation) compares whole numbers with
-bounds as int64, so a bound becomes a CEL rule if it is fractional or its size is at least 2**53.
+Meta's extra_json_schema. Only the server refuses whole numbers beyond 64 bits. Only the decoder checks
+structs marked with ANY_FIELDS.
+Follows: apiextensions.k8s.io/v1 JSONSchemaProps. To check a whole number, kube-openapi (pkg/validation)
+converts the bound to int64. This is not exact for a fractional bound, or for a magnitude of at least 2**53.
+Such a bound therefore becomes a CEL rule.
 """
 
 from __future__ import annotations
@@ -61,8 +62,8 @@ class _Place:
     The place where a type is used in a kind.
 
     path is shown in messages, for example `spec.tags[].x`. outer holds the structs that contain the place.
-    told is true if the schema contains defaults. It is false in a status, which users do not write, and in
-    metadata.
+    told is true if defaults are written into the schema. They are omitted in metadata, and in a status, which
+    users do not write.
     """
 
     path: str
@@ -243,7 +244,7 @@ def _is_map(info: inspect.Type) -> bool:
 
 
 def _element(info: inspect.Type, place: _Place) -> dict[str, Any]:
-    """Return the schema of a list item or a map value, where null is not the same as absence."""
+    """Return the schema of a list item or a map value. Unlike in a field, null cannot mean absence there."""
     schema = _schema(info, place)
     return _nullable(schema, place) if _takes_null(info) else schema
 
@@ -353,7 +354,7 @@ def _check_key(key: str, items: Mapping[str, Any], place: _Place) -> None:
 
 
 def _union(info: inspect.UnionType, place: _Place) -> dict[str, Any]:
-    """Return a union's schema. `T | None` has that of T; any other union must be of an int and a string."""
+    """Return a union's schema. For `T | None` it is T's; any other union must be of an int and a string."""
     some = [part for part in info.types if part != _NULL]
     if len(some) == 1:
         return _schema(some[0], place)
@@ -399,7 +400,11 @@ def _scalar(info: inspect.Type, place: _Place) -> dict[str, Any]:
 
 
 def _integer(info: inspect.IntType) -> dict[str, Any]:
-    """Return the schema of an int. Bounds within int32 give the format int32, which has its own bounds."""
+    """
+    Return the schema of an int.
+
+    If both bounds are within int32, the format is int32. A bound that the format implies is left out.
+    """
     bounds = _bounds(info)
     low, high = bounds.get("minimum", -_EXACT), bounds.get("maximum", _EXACT)
     is_small = low >= _INT32[0] and high <= _INT32[1]
@@ -412,7 +417,7 @@ def _bounds(info: inspect.IntType | inspect.FloatType) -> dict[str, Any]:
     """
     Return a number's bounds. A bound or multiple that the server would not check exactly becomes a CEL rule.
 
-    For example, the server accepts 2147483647.0 as a multiple of 5.
+    For example, the server's check of multiples accepts 2147483647.0 as a multiple of 5.
     """
     schema: dict[str, Any] = {}
     rules = []
@@ -427,7 +432,7 @@ def _bounds(info: inspect.IntType | inspect.FloatType) -> dict[str, Any]:
 
 
 def _signed(info: inspect.IntType | inspect.FloatType) -> Iterator[tuple[str, str, float]]:
-    """Return each bound with its operator and keyword. For whole numbers, "above 0" becomes "at least 1"."""
+    """Yield an operator, a schema keyword and a bound. For whole numbers, "above 0" becomes "at least 1"."""
     step = 1 if isinstance(info, inspect.IntType) else 0
     for sign, name, bound, inward in (
         (">", "minimum", info.gt, step),

@@ -61,7 +61,7 @@ class StructType(msgspec.StructMeta):
     Creates frozen types with keyword-only fields that are camelCase on the wire.
 
     A default with content, such as a number, a boolean or a string, is sent even if the field was not set,
-    because the server could not know it otherwise. None, "", () and empty maps are left out. The class
+    because the server would otherwise not learn it. None, "", () and empty maps are left out. The class
     keyword `omit_defaults=True` leaves out all defaults, and `omit_defaults=False` sends all of them.
     """
 
@@ -252,7 +252,7 @@ def _annotations(namespace: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _send_defaults_with_content(namespace: dict[str, Any]) -> None:
-    """Turn defaults with content into factories, because msgspec always sends fields that have a factory."""
+    """Replace each default with content by a factory, because msgspec always sends a field with a factory."""
     for name, annotation in _annotations(namespace).items():
         if "ClassVar" in str(annotation):
             continue
@@ -376,7 +376,7 @@ def _in_words(value: Any) -> str:
 
 def checked(path: str, kind: Any, value: Any) -> Any:
     """
-    Check a value for the field at a path, and return it as it would be decoded.
+    Check that a value fits the field at a path, and return it in its decoded form.
 
     Raises: TypeError with the path for a value that does not fit, and for a dict in place of a struct.
     """
@@ -413,7 +413,7 @@ def _refuse_dicts(path: str, value: Any, same: Any) -> None:
 
 def _as_it_is(kind: Any, value: Any) -> Any:
     """
-    Check a value without converting it, as a hook for msgspec.convert. A map's values are checked, too.
+    Check a value, and the values of a map, without converting them. msgspec.convert calls this hook.
 
     Raises: TypeError if value is not of that type.
     """

@@ -1,8 +1,8 @@
 """
-Checks whether objects of a type are immutable, because all readers of a cache share them.
+Checks whether objects of a type are immutable. They must be, because all readers of a cache share them.
 
-The check reads the type's annotations once per type. A part that is not known to be immutable is considered
-mutable, and so is `msgspec.Raw`, which keeps the whole response in memory.
+The check reads the annotations of each type once. A part counts as mutable unless it is known to be
+immutable. `msgspec.Raw` also counts as mutable, because it keeps the whole response in memory.
 """
 
 from __future__ import annotations

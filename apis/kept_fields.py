@@ -1,12 +1,12 @@
 """
 Preserves, in an annotation, the fields that another version of a kind lacks.
 
-A class lists these fields by their wire names: `kept_fields: ClassVar = ("spec.hosts",)`. If the
-conversion functions could not restore a field's value, the conversion stores the value in the annotation
-`GROUP/kept-VERSION`. The conversion back restores the value, unless the functions now produce something else.
-In that case, a client has used the other version to change the field from which the functions compute the
-value, and the client's change wins. A client can also write the annotation; a value that does not fit is
-ignored.
+A class lists these fields by their wire names: `kept_fields: ClassVar = ("spec.hosts",)`. If a conversion to
+another version and back would not restore a field's value, the conversion stores the value in the annotation
+`GROUP/kept-VERSION`. The conversion back takes the value from there, unless the conversion functions now
+compute a different value than they did before. In that case, a client has used the other version to change a
+field from which the functions compute the value, and the client's change wins. A client can also write the
+annotation itself; a value in it that does not fit is ignored.
 Follows: cluster-api util/conversion (MarshalData), differs: a change made in the meantime wins.
 """
 
@@ -38,9 +38,9 @@ def kept_fields(kind: type[Kind]) -> tuple[str, ...]:
 
 def put_away(kind: type[Kind], obj: Document, returned: Document) -> str:
     """
-    Return the annotation's value for an object, or "" if no value has to be kept.
+    Return the text of the annotation that keeps obj's values, or "" if no value has to be kept.
 
-    Args: returned is the object after a conversion to the other version and back, without the annotation.
+    Args: returned is obj after a conversion to the other version and back, without the annotation.
     """
     kept: dict[str, Any] = {}
     for path in kept_fields(kind):
@@ -63,7 +63,7 @@ def kept_values(kind: type[Kind], text: str) -> Iterator[tuple[str, dict[str, An
 
 
 def brought_back(obj: Document, path: str, entry: dict[str, Any]) -> Document | None:
-    """Return obj with a path's kept value restored, or None if the functions now produce another value."""
+    """Return obj with a path's kept value, or None if the conversion now computes a different value."""
     if entry.get(_MADE) != _digest(_at(obj, path)):
         return None
     return _with(obj, path.split("."), entry.get(_IS, _ABSENT))

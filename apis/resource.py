@@ -14,7 +14,7 @@ def path_segment_errors(text: str) -> str:
     """
     Return why a string cannot name an object, a namespace or a subresource in a path, or "" if it can.
 
-    A gateway resolves `..`, and a server decodes `a%2Fb`. Both would address another object.
+    A gateway resolves `..`, and a server decodes `a%2Fb`. Either way, the path would lead to another object.
     Follows: apimachinery pkg/api/validation/path/name.go.
     """
     if text in (".", ".."):

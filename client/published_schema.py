@@ -32,7 +32,7 @@ class PublishedKind(NamedTuple):
     """
     A kind as the server publishes it.
 
-    References are resolved only in those fields that the schema to compare with also has.
+    References are resolved only in fields that find()'s schema `like` also has.
     """
 
     schema: Schema
@@ -77,8 +77,8 @@ class PublishedSchemas:
         """
         Return a kind, or None if the document lacks it.
 
-        Args: like is the schema to compare with. Fields that it lacks are included, but their references are
-        not resolved.
+        Args: like is the schema with which the caller compares the result. Fields that are not in like are
+        included, but references in them are not resolved.
         """
         for name in self._raw:
             if name.rpartition(".")[2] == resource.kind and self._is(self._schema(name), resource):
@@ -104,11 +104,11 @@ class PublishedSchemas:
 
     def _resolved(self, schema: Schema, like: Schema, above: tuple[str, ...]) -> Schema:
         """
-        Return a schema in the form that a CRD has, with references resolved and the server's additions
-        removed.
+        Return a schema in the form that CRDs use.
 
-        Args: above holds the names of the enclosing schemas. A reference to one of them becomes an open
-        schema.
+        References are resolved, and what the server adds when it publishes a schema is removed.
+        Args: above holds the names of the enclosing schemas. A reference to one of them becomes a schema that
+        allows anything.
         """
         whole = {key: value for key, value in schema.items() if key != "$ref"}
         if name := _reference(schema):

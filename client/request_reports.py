@@ -3,8 +3,8 @@ Reports requests to the log and to metrics.
 
 At -v 6 the log shows a line per request, at 7 also headers, at 8 truncated bodies and at 9 whole bodies, but
 never credentials. The level is checked before a line is built, so that suppressed lines cost nothing. The
-metrics have the names of controller-runtime's `rest_client_*` series. As in those, both `method` and `verb`
-are the HTTP method.
+metrics have the names of controller-runtime's `rest_client_*` series. As in controller-runtime, the labels
+`method` and `verb` both contain the HTTP method.
 """
 
 from __future__ import annotations

@@ -97,11 +97,11 @@ class ResourceClient(Generic[T]):
     """
     A client for the objects of one kind, in all namespaces.
 
-    Every method raises APIError if the server refuses, TransportError if there is no response
-    (outcome_unknown means that a write may have happened, so read the object before you repeat it), and
-    DecodeError if the response is not an object of the kind. If the kind is namespaced, a request for a
-    single object without a namespace raises ValueError, and is not sent. Methods block until the response
-    arrives, for at most 30 s per attempt. Threads: any thread can call them.
+    Every method raises APIError if the server refuses the request, TransportError if there is no response,
+    and DecodeError if the response is not an object of the kind. If a TransportError's outcome_unknown is
+    true, a write may have happened: read the object before you repeat the write. If the kind is namespaced, a
+    request for a single object without a namespace raises ValueError, and is not sent. Methods block until
+    the response arrives, for at most 30 s per attempt. Threads: any thread can call them.
     """
 
     def __init__(self, rest: RESTClient, codec: Codec[T], *, timeout_seconds: float | None = None) -> None:
@@ -114,7 +114,7 @@ class ResourceClient(Generic[T]):
         return f"<ResourceClient of {self.kind}>"
 
     def within(self, timeout_seconds: float) -> ResourceClient[T]:
-        """Return a client whose attempts take at most timeout_seconds each. Watches are not affected."""
+        """Return a client that limits each attempt to timeout_seconds. Watches are not affected."""
         return ResourceClient(self._rest, self._codec, timeout_seconds=timeout_seconds)
 
     @property
@@ -220,8 +220,9 @@ class ResourceClient(Generic[T]):
 
         If the subresource is of another kind, such as the Scale for `scale`, the result is an Unstructured.
 
-        Args: patch is any JSON value (a dict, or a list for JSON), or bytes that are sent unchanged. force
-        takes over fields from other managers; it is only for APPLY, which also needs a field_manager.
+        Args: patch is a JSON value (a list for PatchType.JSON, otherwise a dict), or bytes that are sent
+        unchanged. force takes over fields from other managers; it is only for APPLY, which also needs a
+        field_manager.
         """
         query = _write_query(field_manager, dry_run=dry_run)
         if force is not None:
@@ -286,7 +287,7 @@ class ResourceClient(Generic[T]):
         """
         Send a call. Return the object, or the object that the server returns for a subresource.
 
-        If the response cannot be decoded, a write has nevertheless taken effect.
+        A DecodeError does not mean that a write failed, because the server has already accepted it.
         """
         body = self._rest.send(call).body
         if call.subresource in ("", "status"):
@@ -367,8 +368,8 @@ class Codec(Generic[T]):
 
     Args: encode returns an object's JSON, and item decodes it. page decodes a whole list page at once, and
     block decodes whole lines of a watch; without them, each object is decoded separately.
-    keeps_managed_fields is true if the objects contain managedFields. wire is the kind to request from the
-    server; None means resource itself.
+    keeps_managed_fields is true if the objects contain managedFields. wire is the kind as which the server
+    sends the objects, such as PartialObjectMetadata; None means resource itself.
     Threads: any thread can use a codec, because msgspec's decoders have no state. An event decoder serves
     only one watch.
     """
@@ -393,7 +394,7 @@ class Codec(Generic[T]):
         self._block = block
 
     def accept(self, verb: str) -> dict[str, str]:
-        """Return the Accept header that requests the wire kind, or {} if the kind itself is requested."""
+        """Return the Accept header that requests objects as wire, or {} if wire is the resource itself."""
         if self._wire is self.resource:
             return {}
         kind = f"{self._wire.kind}List" if verb == "list" else self._wire.kind
@@ -414,7 +415,7 @@ class Codec(Generic[T]):
 
 
 def codec_of(kind: type[K]) -> Codec[K]:
-    """Return the codec of a typed view, or of an Unstructured, whose objects each keep their own JSON."""
+    """Return the codec of a typed view or of an Unstructured kind, whose objects keep their own JSON."""
     if issubclass(kind, Unstructured):
         untyped: Codec[Any] = Codec(kind.resource, json_of, kind.from_json, keeps_managed_fields=True)
         return untyped

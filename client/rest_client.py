@@ -2,8 +2,8 @@
 Sends requests to the API server, limits their rate, retries them, raises errors and reports metrics.
 
 This module follows the API's rules, but treats all kinds alike. Each request also records whether the server
-answers. While a server is unreachable, several components can wait for it, each backing off separately for up
-to half a minute. The first request that is answered ends the wait for all of them.
+answers. While a server is unreachable, each component that needs it backs off separately, for up to half a
+minute. The first request that the server answers ends the back-off of all components.
 Threads: any thread can use these classes.
 """
 
@@ -100,7 +100,7 @@ class Call(NamedTuple):
 
     @property
     def writes(self) -> bool:
-        """Return whether an accepted request changes something: it is neither a read nor a dry run."""
+        """Return True if an accepted request changes something, and so is neither a read nor a dry run."""
         return not self.read and "dryRun" not in self.query
 
 
@@ -115,8 +115,8 @@ class RESTClient:
     Args: qps and burst limit our own requests (0 means no limit); opening a watch is not limited. stop
     cancels waits (for a Retry-After or the rate limit): pass the event that stops the program. A component
     that must continue after this event uses `client.until(its_own_event)`. reachability records whether
-    requests are answered; clients of the same server can share it. drop_managed_fields=False requests
-    managedFields even where they are not used.
+    requests are answered; clients of the same server can share it. With drop_managed_fields=False, the server
+    sends managedFields even if they are not used.
 
     State: _whole_objects is set permanently once a server has refused to omit managedFields.
     """
@@ -372,8 +372,8 @@ def wait_before_retry(error: APIError | TransportError, *, read: bool, uniform: 
     """
     Return the seconds to wait before sending the request again, or None if it must not be retried.
 
-    Args: read is true if the request changes nothing; uniform, in [0, 1), spreads out clients that received
-    the same response.
+    Args: read is true if the request changes nothing. uniform is a random number in [0, 1), which spreads out
+    the retries of clients that received the same response.
     """
     if isinstance(error, TransportError):
         return _LOST_SECONDS if read and isinstance(error, ConnectionBroken) else None
@@ -446,7 +446,7 @@ class Reachability:
         Wait until the server becomes reachable again.
 
         Args: seen is the result of lost() for the failed request. If the server has become reachable since
-        then, the wait ends at once. If seen is None, only a server that becomes reachable later ends it.
+        then, the wait ends at once. If seen is None, the server must become reachable during the wait.
         Returns: False if the time has passed or stop is set.
         Blocks: until the server becomes reachable again, the time has passed or stop is set. After setting
         stop, call wake().

@@ -1,7 +1,7 @@
 """
 Checks the addresses of servers and proxies, shows them without secrets, and finds a server's proxy.
 
-Follows, for proxies: golang.org/x/net/http/httpproxy. Loopback addresses are never proxied. NO_PROXY accepts
+Follows: golang.org/x/net/http/httpproxy, for proxies. Loopback addresses are never proxied. NO_PROXY accepts
 names, .suffixes, *.suffixes, addresses, and networks such as 10.0.0.0/8. All of them except networks can have
 a port. Any other entry is ignored.
 """
@@ -45,10 +45,10 @@ def server_url(server: str, tls: TLSOptions) -> str:
 
 def shown_server(url: str) -> str:
     """
-    Return a URL in a form for messages: `scheme://host:port`, with `...` if the host is uncertain.
+    Return a URL as messages show it: `scheme://host:port`, with `...` in place of a doubtful host.
 
-    All other parts can be secret: the user name, password and query, and also the path, as in the sandbox's
-    URL.
+    A host is doubtful if it may be a user name or a part of a password. The other parts can be secret, too:
+    the user name, password and query, and also the path, as in the sandbox's URL.
     """
     scheme, separator, rest = url.partition("://")
     if not separator or not _SCHEME.fullmatch(scheme):
@@ -61,7 +61,7 @@ def shown_server(url: str) -> str:
 
 
 def _flaw(url: str) -> str:
-    """Return why a URL cannot be a server's, without quoting the URL, or "" if it can."""
+    """Return what is wrong with a server's URL, without quoting the URL, or "" if it is valid."""
     if flaw := proxy_flaw(url):
         return flaw
     parts = urlsplit(url)
@@ -71,7 +71,7 @@ def _flaw(url: str) -> str:
 
 
 def proxy_flaw(url: str) -> str:
-    """Return why a URL cannot be a proxy's, or "" if it can. A user name and password are allowed."""
+    """Return what is wrong with a proxy's URL, or "" if it is valid. A user name and password are allowed."""
     try:
         parts = urlsplit(url)
         usable = parts.hostname and parts.port != 0 and url.isprintable()

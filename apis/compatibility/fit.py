@@ -39,7 +39,7 @@ def misfits_of_view(schema: Schema, served: Schema) -> list[Finding]:
     Return the differences that make the server's definition unfit for a view of another program's kind.
 
     A view declares only some fields and few value rules. So there is no finding if only the server requires a
-    field, or if a number has another width.
+    field, or if a number's format differs (int32 or int64).
     """
     return [each for each in schema_changes(schema, served) if each.severity == BREAKS and _is_said(each)]
 

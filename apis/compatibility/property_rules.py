@@ -163,7 +163,7 @@ def _required(path: str, old: Schema, new: Schema) -> Iterator[Finding]:
 
 
 def _preserved(path: str, old: Schema, new: Schema) -> Iterator[Finding]:
-    """Return the finding about preserving unknown fields, which does not concern scalars."""
+    """Return the finding about preserving unknown fields. There is none for scalars, which have no fields."""
     if kind_of(new) not in ("object", "map", "array", "anything"):
         return
     if old.get(PRESERVE) and not new.get(PRESERVE):

@@ -40,7 +40,7 @@ def lost_paths(schema: Schema, other: Schema, path: str = "") -> Iterator[str]:
 
 
 def _inside(schema: Schema, other: Schema) -> Iterator[tuple[str, Schema, Schema]]:
-    """Return the item schemas of two lists or the value schemas of two maps, with their path notation."""
+    """Yield `[]` with the item schemas of two lists, or `{}` with the value schemas of two maps."""
     for key, step in (("items", "[]"), ("additionalProperties", "{}")):
         inner, there = schema.get(key), other.get(key)
         if isinstance(inner, Mapping) and isinstance(there, Mapping):

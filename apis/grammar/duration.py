@@ -31,7 +31,7 @@ class DurationError(ValueError):
 
 def parse_duration(text: str) -> int:
     """
-    Return a Go duration in nanoseconds, which fit into 64 bits. "0" needs no unit.
+    Return a Go duration in nanoseconds, as a number that fits into 64 bits. "0" needs no unit.
 
     Raises: DurationError for a string that is not a duration.
     """

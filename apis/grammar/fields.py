@@ -87,7 +87,7 @@ def check_offered(
     terms: Iterable[FieldTerm], own: Sequence[str], *, kind: str, namespaced: bool, custom: bool
 ) -> None:
     """
-    Refuse a field that the server does not support.
+    Check that the server supports every field of a selector.
 
     Args: own holds the kind's selectable fields besides name and namespace.
     Raises: SelectorError with the server's message.
@@ -122,7 +122,7 @@ def matcher(
     """
     Return a predicate for decoded objects, or None if the selector selects everything.
 
-    Args: custom says whether the objects are of a custom kind, for which the server knows no aliases.
+    Args: custom is true for a custom kind. The server accepts field aliases only for built-in kinds.
     """
     aliases = {} if custom else _ALIASES
     compiled = [(tuple(aliases.get(t.field, t.field).split(".")), t) for t in terms]

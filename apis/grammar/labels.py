@@ -66,7 +66,7 @@ class Requirement:
             raise SelectorError(problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]")
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Return whether the label meets the condition. NOT_IN and NOT_EQUALS hold if the label is absent."""
+        """Return whether the label meets the condition. An absent label meets NOT_IN and NOT_EQUALS."""
         value = labels.get(self.key)
         match self.operator:
             case Operator.IN | Operator.EQUALS | Operator.DOUBLE_EQUALS:
@@ -126,7 +126,7 @@ class Selector:
 
     @property
     def everything(self) -> bool:
-        """Return whether every object is selected, so that no labels have to be compared."""
+        """Return whether every object is selected. If so, labels need not be compared."""
         return not self.requirements and not self.nothing
 
     def matches(self, labels: Mapping[str, str]) -> bool:

@@ -112,7 +112,7 @@ def _kept(text: str) -> Fraction:
     """
     Return the amount as the server stores it in a list of resources, rounded up to a thousandth.
 
-    The server drops the zeros of a multiple of 10^21, for which it has no suffix: 1000E becomes 1.
+    The server has no suffix for a multiple of 10^21. It loses the zeros of such an amount: 1000E becomes 1.
     """
     amount = _rounded_up(parse_quantity(text), _MILLI)
     has_exponent = re.search(r"[eE][+-]?[0-9]", text) is not None

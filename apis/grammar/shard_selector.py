@@ -53,10 +53,10 @@ def slot_of(text: str, count: int) -> int:
 
 def slot_of_namespace(namespace: str, count: int) -> int:
     """
-    Return a namespace's slot, computed from a mixed hash, which the server's hash ranges do not use.
+    Return a namespace's slot. Its hash is mixed first, unlike the hashes in the server's ranges.
 
-    The leading bits of an FNV-1a hash hardly depend on the last characters. Without the mixing step, ns-00 to
-    ns-63 would all be in the same slot.
+    The leading bits of an FNV-1a hash, which determine the slot, hardly depend on the last characters.
+    Without the mixing step, ns-00 to ns-63 would all be in the same slot.
     """
     value = fnv1a_64(namespace)
     for mixer in _MIXERS:

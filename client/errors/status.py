@@ -36,7 +36,7 @@ class StatusDetails(msgspec.Struct, frozen=True, gc=False):
 
 
 class Status(msgspec.Struct, frozen=True, gc=False):
-    """A `v1.Status`. reason is "" if the server sent none; code is an HTTP status code or 0."""
+    """A `v1.Status`. If the reason or the HTTP status code is not known, reason is "" or code is 0."""
 
     code: int = 0
     reason: str = ""
@@ -46,7 +46,7 @@ class Status(msgspec.Struct, frozen=True, gc=False):
 
 
 def without_values(status: Status) -> Status:
-    """Return a Secret's status without the values that it quotes, because the Secret may contain them."""
+    """Return a status about a Secret without quoted values, because they may come from the Secret's data."""
     causes = tuple(replace(each, message=_QUOTED.sub("***", each.message)) for each in status.details.causes)
     message, details = _QUOTED.sub("***", status.message), replace(status.details, causes=causes)
     return replace(status, message=message, details=details)
@@ -81,7 +81,8 @@ def status_from_json(value: Any, *, code: int = 0) -> Status:
     """
     Read a decoded `Status` of any shape. Fields of the wrong type are treated as absent.
 
-    Args: code is the HTTP status code, used if the body has none; it is 0 inside a watch stream.
+    Args: code is the response's HTTP status code, which is used if the body has none. For a Status inside
+    a watch stream, code is 0.
     """
     body = _mapping(value)
     found = _int(body.get("code")) or code

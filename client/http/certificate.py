@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 
 class Certificate(NamedTuple):
-    """The signer, the names (DNS names and addresses), and the validity period (`YYYY-MM-DDTHH:MM:SSZ`)."""
+    """A certificate's signer, names (DNS names and addresses), and validity (`YYYY-MM-DDTHH:MM:SSZ`)."""
 
     issuer: str
     names: tuple[str, ...]

@@ -36,9 +36,10 @@ _Selector: Final = getattr(selectors, "PollSelector", selectors.SelectSelector)
 
 class Connection:
     """
-    An open connection: a socket that arm() accepts.
+    An open connection. arm() sets the time limits of its socket.
 
-    generation is the TLS context's generation; idle_since is when the last response ended (monotonic).
+    generation is that of the TLS context with which the connection was opened. idle_since is the monotonic
+    time at which the last response ended.
     """
 
     generation = 0
@@ -49,7 +50,7 @@ class Connection:
         self.host_header = host_header
 
     def is_silent(self) -> bool:
-        """Return whether nothing has arrived: neither data nor the end of the connection."""
+        """Return True if nothing has arrived, neither data nor the end of the connection."""
         with _Selector() as selector:
             selector.register(self.sock, selectors.EVENT_READ)
             return not selector.select(0)
@@ -63,8 +64,7 @@ class Route(NamedTuple):
     """
     The route that connections take: directly to the server, or to a proxy first.
 
-    resolved is RequestMetrics.dns_resolution_duration, which is called with the seconds that a DNS resolution
-    took.
+    resolved is called with the duration of each DNS resolution; see RequestMetrics.dns_resolution_duration.
     """
 
     server: SplitResult
@@ -97,13 +97,15 @@ class Route(NamedTuple):
         return path
 
     def headers(self) -> dict[str, str]:
-        """Return the headers for a proxy that forwards requests."""
+        """Return the extra headers for a proxy that forwards requests, or {} without such a proxy."""
         return _proxy_headers(self.proxy) if self.proxy is not None and self.server.scheme == "http" else {}
 
 
 def open_connection(route: Route, context: Any, deadline: float) -> Connection:
     """
-    Return a new connection after its handshake, through the proxy's tunnel if there is a proxy.
+    Open a connection, and complete the TLS handshake with an https server.
+
+    If there is a proxy, an https server is reached through a tunnel.
 
     Args: context is the SSLContext for an https server, otherwise None.
     Raises: OSError (including ssl.SSLError, socket.gaierror, TimeoutError), http.client.HTTPException.
@@ -262,7 +264,7 @@ class Connections:
         _close_all(idle)
 
     def shown_certificate(self) -> Certificate | None:
-        """Return the certificate that the server presents, for a message, or None if it is not available."""
+        """Return the server's certificate, so that a message can show it, or None if it is not available."""
         server, deadline = self._route.server, time.monotonic() + _PROBE_SECONDS
         if self._route.proxy is not None:
             return None

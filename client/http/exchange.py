@@ -3,7 +3,8 @@ One request and its response on an open connection: the head, the body in blocks
 
 httptools (llhttp, the Node.js parser) separates heads, chunks and bodies as strictly as RFC 9112 requires.
 The readers of urllib3 and http.client accept some malformed chunks as valid, and some truncated bodies as
-complete. They have no deadline for a whole request, and reading a watch event costs more than decoding it.
+complete. Those readers also have no deadline for a whole request, and need more time to read a watch event
+than handloop needs to decode it.
 """
 
 from __future__ import annotations
@@ -245,12 +246,12 @@ def read_whole(source: Answer | HTTPStream, limit: int) -> bytes:
 
 class HTTPStream:
     """
-    A handloop.client.http.response.Stream on its own connection, which is closed afterwards.
+    A handloop.client.http.response.Stream on its own connection, which is closed when the stream ends.
 
-    State: under _lock, _reading is true while a read is in progress, and _over is true once the stream is
-    finished. _ended, which only the reader uses, is true once the body has been read to a clean end. The
-    reader closes the connection after its last read. close() closes it only between reads, because closing it
-    while a thread is receiving could give its file descriptor to another connection.
+    State: _lock guards _reading, which is true while a read is in progress, and _over, which is true once the
+    stream is finished. _ended is true once the body has been read to a clean end; only the reader uses it.
+    The reader closes the connection after its last read. close() closes the connection only if no read is in
+    progress. Otherwise, another connection could get the file descriptor from which the reader receives.
     Threads: one thread reads. Any thread can close the stream, which shuts down the socket and so wakes the
     reader.
     """
@@ -268,7 +269,7 @@ class HTTPStream:
         self.headers: Mapping[str, str] = answer.headers
 
     def read_block(self) -> bytes:
-        """Return the next bytes as received, or b"" at a clean end. See Stream."""
+        """Return the next bytes as received, or b"" at a clean end; see Stream."""
         with self._lock:
             if self._over:
                 if self._ended:

@@ -56,10 +56,10 @@ Probe = Callable[[], Certificate | None]
 
 class Attempt(NamedTuple):
     """
-    One attempt to send a request: its host (`scheme://host:port`), its request (`METHOD /path`) and its
-    progress.
+    One attempt to send a request, as error messages describe it.
 
-    sent is true if the request may have reached the server; seconds is its time limit.
+    host is `scheme://host:port`, and request is `METHOD /path`. sent is true if the request may have reached
+    the server. seconds is the time limit of the attempt. probe returns the server's certificate.
     """
 
     host: str
@@ -73,7 +73,7 @@ class Attempt(NamedTuple):
 
 
 def explain(error: Exception, attempt: Attempt) -> TransportError:
-    """Return the TransportError for an error. outcome_unknown is true for a write that may have arrived."""
+    """Return the TransportError to raise. Its outcome_unknown is true if a write may have arrived."""
     if isinstance(error, TransportError):
         found = error
     elif isinstance(error, ConfigError):
@@ -90,10 +90,10 @@ def explain(error: Exception, attempt: Attempt) -> TransportError:
 
 def cause_of(error: Exception) -> BaseException | None:
     """
-    Return the cause of the error that explain(error, ...) returns.
+    Return the exception from which explain(error, ...) is raised.
 
-    If explain returns the same error, the result is that error's existing cause, because an error that is its
-    own cause would keep its frames alive.
+    For a TransportError, explain returns the same object. In that case, its existing cause is returned,
+    because an error that is its own cause would keep its frames alive.
     """
     return error.__cause__ if isinstance(error, TransportError) else error
 
@@ -135,7 +135,7 @@ def _words(error: Exception) -> str:
 
 
 def _tls_error(error: ssl.SSLError, attempt: Attempt) -> TLSError:
-    """Return the TLSError for a failed handshake. probe is called only if the certificate is rejected."""
+    """Return the TLSError for a failed handshake. If we rejected the certificate, attempt.probe is called."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return _refused_certificate(error, attempt.verified_name, attempt.probe())
     # Only an error from OpenSSL has a reason.

@@ -20,8 +20,8 @@ class _Deadline:
     """
     The time limits of a connection.
 
-    deadline is when the peer must have answered, in monotonic time. If it is None, only the time without
-    data is limited, to idle_seconds.
+    deadline is the monotonic time by which the peer must have answered. idle_seconds limits each single
+    receive or send. If deadline is None, only idle_seconds applies.
     """
 
     deadline: float | None = None
@@ -55,13 +55,13 @@ class DeadlineSocket(socket.socket, _Deadline):
     """A plain socket with a deadline."""
 
     def recv_into(self, *args: Any) -> int:
-        """Receive, until the deadline at most."""
+        """Receive data, or time out at the deadline."""
         if self.deadline is not None:
             self.settimeout(self.left())
         return super().recv_into(*args)
 
     def sendall(self, *args: Any) -> None:
-        """Send everything, until the deadline at most."""
+        """Send everything, or time out at the deadline."""
         self.settimeout(self.left())
         super().sendall(*args)
 
@@ -70,13 +70,13 @@ class DeadlineSSLSocket(ssl.SSLSocket, _Deadline):
     """A TLS socket with a deadline."""
 
     def recv_into(self, *args: Any) -> int:
-        """Receive, until the deadline at most."""
+        """Receive data, or time out at the deadline."""
         if self.deadline is not None:
             self.settimeout(self.left())
         return super().recv_into(*args)
 
     def send(self, *args: Any) -> int:
-        """Send part of the data, until the deadline at most."""
+        """Send part of the data, or time out at the deadline."""
         self.settimeout(self.left())
         return super().send(*args)
 
@@ -91,7 +91,7 @@ def with_deadline(plain: socket.socket) -> DeadlineSocket:
 
 def arm(sock: Any, *, deadline: float | None, idle_seconds: float | None = None) -> None:
     """
-    Set a time limit for the following sends and receives.
+    Set the time limits of the following sends and receives.
 
     The deadline applies to all of them together. If TLS runs inside TLS, each of them alone may take as long
     as the time that is left now.
@@ -169,7 +169,7 @@ def connect(addresses: list[Address], *, deadline: float) -> socket.socket:
     """
     Connect to the first address that answers. Turn off Nagle's algorithm, and turn on keep-alive.
 
-    Raises: the OSError of the last address; TimeoutError at the deadline.
+    Raises: the last address's OSError if no address answers; TimeoutError at the deadline.
     Blocks: at most until the deadline.
     """
     error: OSError = OSError("the name has no address")
