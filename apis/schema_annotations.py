@@ -1,9 +1,9 @@
 """
-Annotations with information for the API server that a Python type cannot express.
+Annotations that tell the API server what a Python type cannot express.
 
-For example, `Annotated[tuple[str, ...], LIST_SET]`. A field can have several annotations. Only the server
-checks them; the decoder uses only default values. crd_schema.py puts them into the schema; docs/types.md
-has the table.
+An example is `Annotated[tuple[str, ...], LIST_SET]`. A field can have several annotations. crd_schema.py
+writes them into the CRD's schema, and docs/types.md lists them. The decoder does not check them; only the
+server does.
 Follows: apiextensions.k8s.io/v1 JSONSchemaProps and ValidationRule; kube-openapi pkg/validation/strfmt.
 """
 
@@ -41,9 +41,9 @@ _REASONS: Final = ("FieldValueInvalid", "FieldValueForbidden", "FieldValueRequir
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
     """
-    A CEL expression that must be true: in `crd_rules` of a struct or kind, or in `rules` on a field.
+    A CEL validation rule. A struct or kind lists its rules in `crd_rules`, and a field in `rules(...)`.
 
-    Raises: TypeError for a rule without a message, or with a reason or path that a server does not accept.
+    Raises: TypeError for a rule without a message, or with a reason or field path that the server refuses.
     """
 
     expression: str
@@ -76,7 +76,7 @@ class Rule:
             raise TypeError(f'field_path={self.field_path!r} must start with a dot: ".{self.field_path}"')
 
     def schema(self) -> dict[str, Any]:
-        """Return the rule in the form that the server uses."""
+        """Return the rule as an entry of the schema's `x-kubernetes-validations`."""
         said = {
             "rule": self.expression,
             "message": self.message,
@@ -123,21 +123,21 @@ NO_FORMAT: Final = _says(format="")
 
 
 def list_map(*keys: str) -> msgspec.Meta:
-    """Return the annotation for a list whose entries an apply identifies by these fields."""
+    """Return the annotation for a list of type map: an apply merges its entries by these key fields."""
     schema = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": list(keys)}
     return msgspec.Meta(extra_json_schema=schema)
 
 
 def rules(*given: Rule) -> msgspec.Meta:
-    """Return the annotation that gives a field of any type its own rules: `self` is the field's value."""
+    """Return the annotation that adds CEL rules to a field. In these rules, `self` is the field's value."""
     return msgspec.Meta(extra_json_schema={VALIDATIONS: [rule.schema() for rule in given]})
 
 
 def property_counts(*, least: int | None = None, most: int | None = None) -> msgspec.Meta:
     """
-    Return the annotation that limits the number of fields that are set in a struct.
+    Return the annotation that limits how many fields of a struct may be set.
 
-    A map declares these bounds in its class.
+    For a map, use the class arguments min_length and max_length of MapOf.
     """
     bounds = {"minProperties": least, "maxProperties": most}
     said = {name: bound for name, bound in bounds.items() if bound is not None}
@@ -146,9 +146,9 @@ def property_counts(*, least: int | None = None, most: int | None = None) -> msg
 
 def schema_format(name: str) -> msgspec.Meta:
     """
-    Return the annotation for a string or number in an API format: "cidr", "hostname", "uuid", "double".
+    Return the annotation for an OpenAPI format, such as "cidr", "hostname", "uuid" or "double".
 
-    Raises: TypeError for a format that the server does not know, because the server would not check it.
+    Raises: TypeError for an unknown format, because the server would ignore it.
     """
     known = (*TEXT_FORMATS, *NUMBER_FORMATS)
     if name not in known:

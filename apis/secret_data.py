@@ -9,6 +9,6 @@ from handloop.apis.meta import FrozenMap
 
 
 def secret_data(values: Mapping[str, str | bytes]) -> FrozenMap:
-    """Return `Secret.data` for plain values, in base64. Strings are encoded in UTF-8."""
+    """Encode plain values in base64, for `Secret.data`. Strings are first encoded in UTF-8."""
     raw = {key: value.encode() if isinstance(value, str) else value for key, value in values.items()}
     return FrozenMap({key: b64encode(value).decode() for key, value in raw.items()})

@@ -35,9 +35,9 @@ class Unstructured(Kind, abstract=True):
     """
     One object as raw bytes, with only its metadata decoded.
 
-    raw is the object as the server sent it. It is always a copy, because a slice would keep a whole list page
-    in memory. If evolve or with_controller changes the metadata, raw stays the same, and content and to_json
-    combine the two.
+    raw is the object as the server sent it. The bytes are always a copy, because a slice of a response would
+    keep the whole list page in memory. If evolve or with_controller changes the metadata, raw stays the same.
+    content and to_json then return raw with the changed metadata.
     """
 
     raw: bytes = b""
@@ -51,7 +51,7 @@ class Unstructured(Kind, abstract=True):
 
         Args: api_version is `group/version`. An empty plural means the English plural. To request plural and
         scope from the server, use `Discovery.kind`.
-        Raises: TypeError for names that a server does not accept.
+        Raises: TypeError for invalid names.
         """
         return _type_of(api_version, kind, plural, scope)
 
@@ -64,7 +64,7 @@ class Unstructured(Kind, abstract=True):
     @classmethod
     def from_json(cls, raw: bytes) -> Self:
         """
-        Decode an object of this kind. It may lack kind and apiVersion, as list items do.
+        Decode an object of this kind. The object may lack kind and apiVersion, as list items do.
 
         Raises: ValueError for another kind, or for JSON that is not an object.
         """
@@ -146,9 +146,9 @@ def _broken(path: str, value: Any) -> Iterator[str]:
 
 def _changed(sent: dict[str, Any], before: ObjectMeta, after: ObjectMeta) -> dict[str, Any]:
     """
-    Return the metadata as JSON with the changed fields.
+    Return the metadata that was sent, with the fields that differ between before and after.
 
-    Fields that ObjectMeta does not declare are kept.
+    The fields that ObjectMeta does not declare stay in the result.
     """
     said = msgspec.json.decode(_encode(after))
     for field in msgspec.structs.fields(ObjectMeta):

@@ -1,7 +1,7 @@
 """
 The versions of a kind.
 
-Each class names its previous version, and two functions can convert between them.
+Each version is a class that names the previous version's class. A pair of functions can convert between them.
 """
 
 from __future__ import annotations
@@ -28,22 +28,24 @@ def versions_of(kind: type[Kind]) -> list[type[Kind]]:
 
 
 def has_functions(kind: type[Kind]) -> bool:
-    """Return whether conversion functions connect a version to its previous version."""
+    """Return whether a version has functions that convert between it and the previous version."""
     return "from_previous" in vars(kind)
 
 
 def is_converted(kind: type[Kind]) -> bool:
-    """Return whether a kind has conversion functions, so that a webhook must convert its objects."""
+    """Return whether a kind has conversion functions. A webhook must then convert its objects."""
     return any(has_functions(version) for version in versions_of(kind))
 
 
 def same_fields(obj: msgspec.Struct, of: type[S], /, **changes: Any) -> S:
     """
-    Return a struct of another type with the fields that both types have, matched by their wire names.
+    Return a struct of another type, with the values of the fields that both types have.
 
-    Args: changes gives the new struct's other values by field.
-    Raises: msgspec.ValidationError for a value that does not fit its field in the other type; TypeError for a
-    required field that is missing.
+    Fields match if they have the same name in JSON.
+
+    Args: changes has further values for the new struct, by field name.
+    Raises: msgspec.ValidationError for a value that does not fit its field in the other type; TypeError if a
+    required field is missing.
     """
     given = msgspec.json.decode(msgspec.json.encode(obj, enc_hook=encode_hook))
     same = {

@@ -16,10 +16,10 @@ K = TypeVar("K", bound=Kind)
 
 class Abridged(NamedTuple, Generic[K]):
     """
-    The types to decode a kind's objects to: brief, a subtype such as one from `without`, and the whole kind.
+    Two types for a kind's objects: the kind itself, and brief, a subtype such as `without` returns.
 
-    needs_whole receives an object of the type brief, and returns whether to decode the whole object. It must
-    be pure.
+    Each object is decoded as brief first. If needs_whole returns true for the result, the whole object is
+    decoded as well. needs_whole must be a pure function.
     """
 
     kind: type[K]
@@ -31,7 +31,7 @@ def without(kind: type[S], *paths: str) -> type[S]:
     """
     Return a subtype of the same name that does not decode the fields at some paths, such as "spec.template".
 
-    In the objects, these fields have their default values. Like any partial view, an object of the subtype
+    In objects of the subtype, these fields have their default values. Like any partial view, such an object
     cannot be used for an update.
     Raises: TypeError for a path that does not exist, and for a field without a default.
     """

@@ -1,9 +1,9 @@
 """
-Go's values for missing fields: "", 0, false, an empty list or object.
+Go's zero values for missing fields: "", 0, false, an empty list or object.
 
-A server also converts objects that lack required fields. During an apply, it removes the fields that
-the applier no longer sends. It then checks the remaining fields in every version in which a manager owns some
-(structured-merge-diff, merge/update.go).
+Conversions need them, because a server may ask to convert an object without its required fields. During an
+apply, the server removes the fields that the applier no longer sends. It then converts the remaining fields
+to every version in which a manager owns fields (structured-merge-diff, merge/update.go).
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @contextmanager
 def _installed(name: str) -> Iterator[None]:
-    """If a fixture's library is missing, fail the test. Args: name is the fixture's and the extra's name."""
+    """Fail the test if a fixture's library is missing. Args: name is the fixture's name and its extra's."""
     try:
         yield
     except ModuleNotFoundError as error:

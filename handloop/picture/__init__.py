@@ -1,6 +1,6 @@
 """
-The live form of ARCHITECTURE's picture: the twelve steps, recorded and explained, and the page that draws
-them.
+A live view of the picture in ARCHITECTURE.md. The package records and explains the twelve steps, and has the
+page that shows them.
 
     steps, snippets             the places of the steps in the source
     recorder, recording         the steps of a running program, and those of a stored run

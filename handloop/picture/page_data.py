@@ -1,4 +1,4 @@
-"""The data that the page needs besides its own files: recordings, scenes and the source of the steps."""
+"""The data that the page loads: recordings, scenes and the source of the steps."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ NO_SCENES: Final = Scenes()
 
 def page_data(runs: Sequence[Mapping[str, Any]] = (), scenes: Scenes = NO_SCENES) -> str:
     """
-    Return the page's data as a script, because a page in a local folder can load no other data.
+    Return the page's data as a script. A page in a local folder can load scripts, but no JSON.
 
     Args: each run has `name`, `title` and `about`. Without runs, the page shows the program that serves it.
     """
@@ -69,9 +69,9 @@ def write_page(
     """
     Write the page with recordings into a folder, as one file that a browser opens without a server.
 
-    Args: runs are documents with `name`, `title`, `about`, `key`, `shows`, `marks`, `steps` and `states`. A
-    run can also have `says`, with the texts to show at some of its marks. Without a title, the page is about
-    Foos.
+    Args: each run has `name`, `title`, `about`, `key`, `shows`, `marks`, `steps` and `states`. A run can also
+    have `says`, with the texts to show at some of its marks. Without a title, the page describes the Foo
+    controller.
     """
     folder.mkdir(parents=True, exist_ok=True)
     (folder / INDEX).write_text(_whole_page(runs, title, scenes), encoding="utf-8")
@@ -95,6 +95,6 @@ def _whole_page(runs: Sequence[Mapping[str, Any]], title: str, scenes: Scenes) -
 
 
 def _embedded(data: Any) -> str:
-    """Return JSON for use in a script. It is escaped so that no text in it can end the script."""
+    """Return JSON to embed in a script element. `<` is escaped, so that no text can end the element."""
     text = json.dumps(data, separators=(",", ":"), ensure_ascii=False, default=str)
     return text.replace("<", "\\u003c")

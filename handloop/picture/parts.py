@@ -1,7 +1,7 @@
 """
-The parts of a running program that the live page shows, and that its controls change.
+The parts of a running program that the live page shows, and that the page's controls change.
 
-Of the page's modules, only this one uses private fields, because no public interface provides their values.
+This is the page's only module that uses private fields. No public interface provides their values.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _WAITS: Final = frozenset(
 
 
 class Method(NamedTuple):
-    """An instance and the name of one of its methods, which a control can wrap."""
+    """An instance and the name of one of its methods. A control of the page can wrap the method."""
 
     owner: Any
     name: str
@@ -48,10 +48,10 @@ class ThreadFrame(NamedTuple):
 
 class Parts:
     """
-    A running program, as a manager and its controllers by name.
+    The parts of a running program: its manager, and its controllers by name.
 
-    Threads: usable from any thread. Every call looks up a hand-written controller again, because it exists
-    only while it runs.
+    Threads: usable from any thread. Every call looks up a hand-written controller again, because such a
+    controller exists only while it runs.
     """
 
     def __init__(self, manager: Manager, controllers: Mapping[str, object]) -> None:
@@ -81,7 +81,7 @@ class Parts:
         return {name: queue for name, queue in found.items() if queue is not None}
 
     def says(self, controller: str, name: ObjectName) -> str:
-        """Return the first sentence of `why` for an object's name, or "" if the name is not known."""
+        """Return the first sentence that `why` gives for an object, or "" if the name is not known."""
         explain = getattr(self._controllers[controller], "explain", None)
         found = None if explain is None else explain(name)
         return "" if found is None or not found.known else found.says[0]
@@ -94,7 +94,7 @@ class Parts:
         return "production" if isinstance(foos, ProductionFooController) else "plain"
 
     def foreign_listeners(self) -> set[str]:
-        """Return the names of listeners of other controllers; none if the Foo controller is not running."""
+        """Return the names of listeners that do not call the Foo controller, or none if it is not running."""
         foos = self._foos()
         return {
             listener.name
@@ -114,7 +114,7 @@ class Parts:
 
 
 def _calls(handler: Any, owner: object) -> bool:
-    """Return whether a handler, or the handler that a slowed-down one wraps, calls methods of owner."""
+    """Return whether a handler calls methods of owner. A handler may be wrapped by one that slows it down."""
     functions = getattr(getattr(handler, "_handler", handler), "functions", ())
     return any(getattr(function, "__self__", None) is owner for function in functions)
 
@@ -137,7 +137,7 @@ def _sync_of(controller: object) -> Method | None:
 
 class HeldContainer:
     """
-    A queue's container that appears to be empty while the queue is held.
+    Wraps a held queue's container, and makes the container appear empty.
 
     A worker that requests an item therefore waits until the queue is released, even if items are added.
     Locks: all methods are called with the queue's lock held.
@@ -178,7 +178,7 @@ def release(queue: Work) -> None:
 
 
 def is_held(queue: Work) -> bool:
-    """Return whether the queue is held, that is, gives no items to workers."""
+    """Return whether the queue is held. A held queue gives no items to workers."""
     return isinstance(queue._container, HeldContainer)
 
 
@@ -196,7 +196,7 @@ def waits_for_key(frame: FrameType | None) -> bool:
 
 
 def oldest_seconds(queue: Work) -> float | None:
-    """Return how long the oldest key has been queued or processed; None if no key or time is known."""
+    """Return how long the oldest key has been queued or processed, or None without keys or metrics."""
     metrics = queue._metrics
     if metrics is None:
         return None

@@ -20,8 +20,8 @@ class Step(NamedTuple):
     """
     One reported step.
 
-    seq counts the process's steps from 1. at is a time of Clock.now(), in seconds. thread is the thread that
-    took the step. The other fields are the arguments of StepTrace.tell.
+    seq is the step's number in the process, from 1. at is a value returned by Clock.now(). thread is the name
+    of the thread that took the step. The other fields are the arguments of StepTrace.tell.
     """
 
     seq: int
@@ -37,8 +37,9 @@ class Batch(NamedTuple):
     """
     The steps after a cursor, and the cursor to continue from.
 
-    missed counts the steps that are no longer in the ring. It is None if some steps were not recorded, so
-    that their number is unknown. If steps were missed, steps is empty, and the cursor is at the newest step.
+    If the step after the cursor is no longer in the ring, the viewer skips all steps up to the newest one.
+    steps is then empty, the new cursor is at the newest step, and missed is the number of skipped steps.
+    missed is None if this number is unknown, because the recording was off in between.
     """
 
     steps: Sequence[Step]
@@ -50,12 +51,13 @@ class Recorder:
     """
     A ring buffer of steps. Each viewer reads it with its own cursor.
 
-    The ring bounds the memory for any number of viewers. A slow viewer misses steps, and can see how many.
+    The ring's size limits the memory, however many viewers there are. A viewer that reads too slowly misses
+    steps, and can see how many.
 
-    State, all under _lock (99): _ring, the steps without gaps, newest last; _seq, the newest step's number;
-    _from, the last number before the current recording; _viewers.
-    Threads: usable from any thread. _record runs on the thread that takes a step, under the lock of the part
-    that reports the step, so it only appends.
+    State, all under _lock (99): _ring has the latest steps, without gaps, oldest first; _seq is the newest
+    step's number; _from is the last number before the current recording; _viewers is the number of viewers.
+    Threads: usable from any thread. _record runs on the thread that takes a step, which may hold the lock of
+    the part that reports the step. _record therefore only appends.
     """
 
     def __init__(
@@ -70,7 +72,7 @@ class Recorder:
         self._viewers = 0
 
     def join(self) -> int:
-        """Add a viewer. The first viewer starts the recording. Returns: the cursor of the newest step."""
+        """Add a viewer. The first viewer starts the recording. Returns: a cursor at the newest step."""
         with self._lock:
             self._viewers += 1
             if self._viewers == 1:

@@ -1,10 +1,10 @@
 """
 Converts recorded steps and states to the page's form, in which steps are counted from 1.
 
-A recording has all steps except bookmarks, requests about Events, and all lease renewals of a process except
-its first. These occur in every run, and no recording is about them.
+A recording leaves out bookmarks, writes of Events, and a process's lease renewals after the first one. Every
+run has such steps, and no recording is about them.
 
-A state is stored as its difference from the previous state, by path: {"informers/1/fifo": 0}.
+A state is stored as its differences from the previous state, by path: {"informers/1/fifo": 0}.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ def gap(at: float, why: str, *, goes_on: bool = False, stale: Sequence[str] = ()
     """
     Return an entry about an event outside the program, or about how the run was prepared.
 
-    Args: at is the time, on the steps' clock. goes_on says whether the program kept running in the meantime;
-    otherwise a new program starts here. stale gives the kind's plural and the key of the object whose copy in
-    the cache is out of date from here on.
+    Args: at is the time, on the clock of the steps. goes_on is true if the program kept running during the
+    event; otherwise a new program starts after this entry. stale has the kind's plural and the key of the
+    object whose cached copy is out of date after the event.
     """
     facts: dict[str, Any] = {"goes_on": True} if goes_on else {}
     return {
@@ -49,7 +49,9 @@ def gap(at: float, why: str, *, goes_on: bool = False, stale: Sequence[str] = ()
 
 def numbered(parts: Sequence[Iterable[Entry]], opening: str) -> dict[str, Any]:
     """
-    Return a run's `steps`, timed in seconds from the first one, and the `changes` of each of its `states`.
+    Return a run's `steps` and its `states`. The steps' times are in seconds after the first step.
+
+    Each state is stored as its `changes` from the previous one.
 
     Args: parts holds the entries of each process. opening is a sentence to show before the first step.
     """
@@ -76,9 +78,9 @@ def _shrunk(states: Mapping[int, Any]) -> Iterator[Entry]:
 
 def _changes(before: Any, after: Any, path: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
     """
-    Return the differences, by path.
+    Yield the path and the new value of each difference.
 
-    A list with a new length, or a map that lost a key, is replaced as a whole.
+    A list whose length changed, or a map that lost a key, is replaced as a whole.
     """
     if isinstance(before, dict) and isinstance(after, dict) and _is_grown(before, after):
         for key, value in after.items():
@@ -91,7 +93,7 @@ def _changes(before: Any, after: Any, path: tuple[str, ...]) -> Iterator[tuple[s
 
 
 def _is_grown(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
-    """Return whether a map still has all its keys, and no key contains the separator of paths."""
+    """Return whether a map lost no keys, and no key contains the slash that separates a path's parts."""
     return before.keys() <= after.keys() and not any("/" in key for key in after)
 
 

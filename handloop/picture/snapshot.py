@@ -48,7 +48,8 @@ def snapshot(
 
     Args: parts is None if the program has no controllers yet. read_steps returns the steps recorded so far,
     which show the workers' syncs.
-    Returns: a JSON object. Its times `age`, `retryIn` and `seconds` are in seconds before or after now.
+    Returns: a JSON object, with times in seconds. `age` and a worker's `seconds` are the time since an event;
+    `retryIn` and a delayed key's `seconds` are the time until the next try.
     """
     now = clock.now()
     if parts is None:
@@ -88,7 +89,7 @@ def _election(parts: Parts) -> dict[str, Any] | None:
 
 
 def _shards(parts: Parts) -> dict[str, Any] | None:
-    """Return each slot's replica. sign says whether all slots are held, and with which words to say so."""
+    """Return the replica of each slot. sign is a pair: whether all is well, and the text for the page."""
     shown, objects = parts.manager.replica.statistics(), parts.manager.replica.objects()
     if shown is None:
         return None
@@ -170,20 +171,20 @@ def _keys(items: Sequence[ObjectName]) -> list[str]:
 
 class _Workers:
     """
-    The workers' states, inferred from the places where their threads wait and from the steps.
+    The workers' states, inferred from the steps and from where the workers' threads are waiting.
 
     A worker that did not call done() counts as free when it waits for the next key.
 
     Fields: ended has the completed syncs; _busy has each thread's current sync, by thread name; _left has the
-    syncs that their threads have left without done(); _unknown has the workers that got their key before the
-    first known step; _given_back has the (queue, key) pairs whose done() is newer than `before`; _has_gap is
-    true if steps may be missing between `before` and `steps`.
+    syncs whose thread went on without calling done(); _unknown has the workers that got their key before the
+    first known step; _given_back has the (queue, key) pairs for which done() was called after the steps in
+    `before`; _has_gap is true if steps may be missing between `before` and `steps`.
     """
 
     def __init__(
         self, now: float, before: Sequence[Step], threads: Iterable[ThreadFrame], steps: Sequence[Step]
     ) -> None:
-        """Args: before are the steps read before threads; steps are those read after threads."""
+        """Args: before are the steps that were read before the threads; steps were read after them."""
         self._now = now
         since = before[-1].seq if before else 0
         self._has_gap = bool(before or steps) and not (before and steps and steps[0].seq <= since)
@@ -212,15 +213,15 @@ class _Workers:
         """
         Return a row for each worker.
 
-        The key is unknown if the sync began before the first of the steps.
+        A worker's key is unknown if its sync began before the first recorded step.
         """
         return [self._row(name) for name in sorted(self._threads)]
 
     def stuck(self, queue: str, processing: Sequence[str]) -> list[str]:
         """
-        Return the keys in processing on which no worker works.
+        Return the keys in processing that no worker is processing.
 
-        They stay there until done() is called for them.
+        Such a key stays in processing until done() is called for it.
         """
         if self._unknown or self._has_gap:
             left = _keys_of(queue, self._left)

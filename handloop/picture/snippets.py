@@ -31,7 +31,7 @@ def snippets() -> dict[int, Snippet]:
 
 def snippet_with(number: int, words: str) -> Snippet:
     """
-    Return the source around the first line that contains these words and is below a step's comment.
+    Return the source around the first line below a step's comment that contains these words.
 
     Raises: LookupError if no such line exists.
     """

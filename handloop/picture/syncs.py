@@ -18,8 +18,8 @@ class Sync(NamedTuple):
 
     outcome is `ok`, `failed` or `waits`, or "" if it is unknown. reason is the error, or why the sync waits.
     retry_seconds is the time until the next try, or None. began is the `seq` of the step that got the key.
-    began_at and ended_at are times like a step's `at`; ended_at is None if done() was not called. left says
-    whether the thread has gone on to another key without calling done().
+    began_at and ended_at are on the same clock as a step's `at`; ended_at is None if done() was not called.
+    left is true if the thread has gone on to another key without calling done().
     """
 
     queue: str
@@ -60,7 +60,7 @@ def syncs(steps: Iterable[Step]) -> list[Sync]:
 
 
 def _outcome(facts: dict[str, Any]) -> dict[str, Any]:
-    """Return the changes that a step (11) makes to its sync. A later step (11) overrides an earlier one."""
+    """Return the fields of a sync that a step (11) sets. If a sync has several, the last one counts."""
     if "forgotten" in facts:
         return {"outcome": "ok"}
     if "error" in facts:

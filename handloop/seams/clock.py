@@ -13,14 +13,14 @@ class Clock(Protocol):
     """The source of time for every wait and every timestamp. Tests replace it to control time."""
 
     def now(self) -> float:
-        """Return monotonic seconds, of which only differences are meaningful."""
+        """Return monotonic seconds. Only the difference between two such values is meaningful."""
 
     def time(self) -> float:
         """Seconds since the Unix epoch."""
 
     def wait(self, condition: threading.Condition, timeout_seconds: float | None) -> bool:
         """
-        Wait once on condition. The caller loops on its predicate.
+        Wait once on condition. The caller must check its predicate in a loop.
 
         Returns: False if the timeout has passed. A wait can also return True without a notification.
         Locks: the caller holds condition.
@@ -28,12 +28,12 @@ class Clock(Protocol):
 
     def wait_until(self, condition: threading.Condition, at: float | None) -> bool:
         """
-        Wait once on condition, until now() reaches at. The caller loops on its predicate.
+        Wait once on condition, until now() reaches at. The caller must check its predicate in a loop.
 
-        Unlike a timeout, a point in time stays correct if time passes between computing it and waiting.
+        Unlike a timeout, a deadline stays correct if time passes between computing it and waiting.
 
-        Args: at is a time of `now()`; None or `math.inf` waits forever.
-        Returns: False if that time has been reached. A wait can also return True without a notification.
+        Args: at is the deadline, on the clock of `now()`; None or `math.inf` waits forever.
+        Returns: False if the deadline has passed. A wait can also return True without a notification.
         Locks: the caller holds condition.
         """
 

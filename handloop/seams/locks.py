@@ -65,10 +65,10 @@ def new_condition(name: str, rank: int) -> threading.Condition:
 
 def condition_over(lock: Lock) -> threading.Condition:
     """
-    Return a condition variable with a lock that also guards other state.
+    Return a condition variable that uses an existing lock, which can also guard other state.
 
-    If the lock has a method `new_condition`, its result is returned. With such a lock, a test chooses the
-    thread that wakes up.
+    If the lock has a method `new_condition`, that method creates the condition variable. A test's lock has
+    this method, so that the test can choose which thread wakes up.
     """
     own: Callable[[], threading.Condition] | None = getattr(lock, "new_condition", None)
     return own() if own is not None else threading.Condition(lock)  # type: ignore[arg-type]
@@ -76,11 +76,11 @@ def condition_over(lock: Lock) -> threading.Condition:
 
 def acquire_contended(lock: Lock) -> None:
     """
-    Take a lock that another thread held when the caller tried it without blocking.
+    Take a lock that another thread held when the caller tried to take it without blocking.
 
-    Yield a few times before blocking. A thread that blocks can own the lock before it gets the GIL. The
-    running thread then wants the lock again, and blocks as well. From then on, every use of a busy lock costs
-    a thread switch. A thread that yields instead lets the lock's owner finish.
+    This function yields a few times before it blocks. A blocked thread can get the lock while it still waits
+    for the GIL. The thread that holds the GIL may then want the lock again, and block as well. From then on,
+    every use of a busy lock costs a thread switch. A thread that yields lets the lock's owner finish instead.
     """
     for _ in range(_YIELDS_BEFORE_BLOCKING):
         time.sleep(0)

@@ -4,7 +4,7 @@ Sends the library's log lines to stdlib logging, under `handloop.<logger>`, so t
 Every module logs with get_logger(name). By default, structlog writes every line to stdout, even debug lines,
 which a library must not do. Our loggers therefore have their own set-up. They change no process-wide
 configuration, so the application's structlog loggers stay as they are. If the application configures
-structlog, before or after, our loggers follow that configuration.
+structlog, at any time, our loggers follow that configuration.
 Decision: Logs belong to stdlib logging.
 """
 
@@ -44,7 +44,7 @@ class StdlibLogger:
         self._logger = logging.getLogger(f"{ROOT}.{name}" if name else ROOT)
 
     def is_enabled(self, method: str) -> bool:
-        """Return whether a handler may accept a line that was logged with this method."""
+        """Return whether a handler may accept lines of this method's level, such as those of `info`."""
         return self._logger.isEnabledFor(_LEVELS.get(method, logging.INFO))
 
     def debug(self, message: str, **more: Any) -> None:
@@ -77,7 +77,7 @@ class _Rendered:
     """
     Formats lines like `Failed to list reflector=foos err=...`.
 
-    The traceback is shown only for the first error of its type from a line of code.
+    If the same line of code raises errors of the same type, only the first one is shown with its traceback.
     """
 
     def __init__(self) -> None:

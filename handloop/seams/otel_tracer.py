@@ -1,8 +1,8 @@
 """
-Spans through OpenTelemetry's API. The process's tracer provider decides where they are exported.
+Creates spans through OpenTelemetry's API. The process's tracer provider decides where they are exported.
 
 No other module imports opentelemetry.
-Follows: its semantic conventions for HTTP clients.
+Follows: OpenTelemetry's semantic conventions for HTTP clients.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class OTelTracer:
     """
     Implements handloop.seams.tracing.Tracer.
 
-    Samplers and processors are other people's code. If one raises, the error is logged and the span is lost.
+    If the application's sampler or span processor raises, the error is logged and the span is lost.
     Threads: any thread may use it.
     """
 
@@ -38,7 +38,7 @@ class OTelTracer:
         self._clock = clock
 
     def reconcile(self, work: Work) -> AbstractContextManager[Span]:
-        """See Tracer. The waits become child spans, which end before the span itself starts."""
+        """See Tracer. Each wait becomes a child span, although it ends before the reconcile's span starts."""
         parent = _NOWHERE if work.parent is None else trace.set_span_in_context(_remote(work.parent))
         return self._span(work.name, trace.SpanKind.CONSUMER, work.facts, parent, work=work)
 

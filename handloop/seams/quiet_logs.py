@@ -15,7 +15,7 @@ Hear: TypeAlias = Callable[[str, Mapping[str, Any]], object]
 
 @contextmanager
 def quiet_logs(hear: Hear = lambda *_: None) -> Iterator[None]:
-    """Drop all log lines of this process during the block. Args: hear receives each of structlog's lines."""
+    """Drop all log lines of this process during the block. Args: hear is called with each structlog line."""
 
     def drop(_: object, level: str, event: Mapping[str, Any]) -> NoReturn:
         hear(level, event)

@@ -1,7 +1,7 @@
 """
 Dependencies that tests replace, in one object: the clock, random numbers, and how threads are started.
 
-A component that only reads the time takes a `Clock`. Locks come from `new_lock`.
+A component that needs only the time receives just a `Clock`. Locks come from `new_lock`.
 Decision: Seams are passed down as one object.
 """
 

@@ -29,9 +29,9 @@ class StepTrace:
     """
     Passes steps to one sink.
 
-    State: on is True while a sink is set; _with_keys holds the threads that are between steps (8) and (12).
-    Threads: usable from any thread. A step that is running while the sink changes may still be reported to
-    the old one.
+    State: on is True while a sink is set; _with_keys has the threads between steps (8) and (12), that is, the
+    workers that have a key. Threads: usable from any thread. A step that is being reported while the sink
+    changes may still go to the old sink.
     """
 
     __slots__ = ("_sink", "_with_keys", "on")
@@ -42,7 +42,7 @@ class StepTrace:
         self._with_keys: set[int] = set()
 
     def start(self, sink: Sink) -> None:
-        """Report to sink from now on. It replaces any earlier sink."""
+        """Report all steps to sink from now on. Any earlier sink is replaced."""
         self._sink = sink
         self._with_keys.clear()
         self.on = True

@@ -17,11 +17,11 @@ K = TypeVar("K")
 
 
 class AuthorExit(Exception):  # noqa: N818 - it is named after what happened
-    """On a vital thread, an author's function raised SystemExit, or another error that ends a program."""
+    """An author's function raised SystemExit or a similar error, which must not end handloop's thread."""
 
 
 def as_error(error: BaseException) -> Exception:
-    """Return the error, or an AuthorExit instead if `except Exception` would not catch the error."""
+    """Return the error, or an AuthorExit in its place if `except Exception` would not catch the error."""
     return error if isinstance(error, Exception) else AuthorExit(in_words(error, repr))
 
 
@@ -73,8 +73,8 @@ def side_by_side(name: str, calls: Sequence[Callable[[], R]], spawn: Spawn, *, a
 
     Calls start in order. After an error, no further call starts.
 
-    Raises: the error of the failed call that comes first in the sequence.
-    Blocks: until all calls that have started have ended.
+    Raises: the error of the failed call, or of the first one in the sequence if several calls fail.
+    Blocks: until all started calls have ended.
     """
     waiting = deque(enumerate(calls))
     results: dict[int, R] = {}

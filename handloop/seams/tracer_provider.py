@@ -22,7 +22,7 @@ _ASKED: Final = (
 
 def start_tracing(environment: Mapping[str, str] = os.environ) -> None:
     """
-    Trace from now on if OpenTelemetry has a tracer provider in this process. Call this when a manager runs.
+    Start tracing if OpenTelemetry has a tracer provider in this process. A manager calls this when it runs.
 
     Without a provider, and without environment variables that request one, nothing is imported. If the
     variables request tracing, but the provider or the package is missing, a warning says that no spans are

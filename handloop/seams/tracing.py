@@ -41,7 +41,7 @@ class SpanContext(NamedTuple):
 
 def parse_traceparent(text: str) -> SpanContext | None:
     """
-    Return the context in any client's traceparent, or None if it is invalid.
+    Return the trace context in a traceparent, which any client may have written, or None if it is invalid.
 
     Follows: W3C Trace Context, which allows only lower case, and no all-zero IDs. If the version is later
     than 00, only the fields of version 00 are read.
@@ -63,7 +63,7 @@ def annotated(annotations: Mapping[str, str]) -> SpanContext | None:
 
 
 class Wait(NamedTuple):
-    """A period in which a name waited for its reconcile. The times are in seconds before the reconcile."""
+    """A wait of a name for its reconcile. began and ended are in seconds before the reconcile's start."""
 
     what: str
     began: float
@@ -75,8 +75,8 @@ class Work(NamedTuple):
     A reconcile that is about to start.
 
     Fields: facts are the span's attributes; causes describe why the reconcile runs; parent is the span whose
-    write triggered the reconcile; links are other spans that led to the reconcile, such as the previous
-    reconcile's; waits are the periods in which the name waited, oldest first.
+    write triggered the reconcile; links are other spans that led to the reconcile, such as the span of the
+    previous reconcile; waits are the periods in which the name waited, oldest first.
     """
 
     name: str
@@ -118,7 +118,7 @@ class Tracer(Protocol):
 
 
 class NoTracer:
-    """Creates no spans. Used by a thread that read `on` just before tracing ended."""
+    """Creates no spans. A thread uses this tracer if it read `on` just before tracing stopped."""
 
     def reconcile(self, *_: object) -> AbstractContextManager[Span]:
         """See Tracer."""
@@ -161,7 +161,7 @@ class Tracing:
         self.tracer = NO_TRACER
 
     def sampled(self) -> SpanContext | None:
-        """Return this thread's span if it is sampled, because other spans cannot be looked up by ID."""
+        """Return this thread's span, or None if it is not sampled, because its ID could not be looked up."""
         found = self.tracer.current()
         return found if found is not None and found.sampled else None
 

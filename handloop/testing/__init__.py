@@ -10,8 +10,8 @@ A kit for testing controllers, in addition to the pytest fixtures `sandbox` and 
     caches, FakeRecorder, RecordedWrites    parts of a Context, for a reconciler without a server
 
 The modules running_sandbox and running_operator offer the fixtures as context managers, managed_sandbox
-offers a sandbox without sockets, and sharing runs replicas that share slots. These modules need the sandbox
-extra; the names above do not.
+offers a sandbox without sockets, and sharing runs several replicas that divide the objects among them. These
+modules need the sandbox extra; the names above do not.
 """
 
 from handloop.controller.runtime.events.fake_recorder import FakeRecorder

@@ -14,11 +14,11 @@ class FakeClock:
     """
     Implements handloop.seams.clock.Clock on virtual time.
 
-    Waiters are woken by notify, by `advance`, or by their event, and do not time out in real time. However, a
-    wait that is longer than 30 real seconds raises an error, so that a wrong test fails instead of hanging.
+    Real time does not end a wait: only notify, `advance` or the stop event wakes a waiter. However, a wait of
+    more than 30 real seconds raises an error, so that a wrong test fails instead of hanging.
 
-    If `advance` reaches a thread's deadline, `wait_for_waiters` does not count the thread until it waits for
-    a later time. To be sure that a thread waits for the right time, use `wait_for_deadline`.
+    Once `advance` has reached a thread's deadline, `wait_for_waiters` no longer counts the thread, even if it
+    has not woken up yet. To check that a thread waits for the right time, use `wait_for_deadline`.
 
     If moves_itself is true, a sleep advances the time and returns at once. Use this for code that sleeps
     between attempts on one thread.
@@ -128,8 +128,8 @@ class FakeClock:
         """
         Register a waiter. Return None if its deadline has passed.
 
-        The clock's lock is held during this call. Therefore an earlier `advance` has already changed the
-        time, and a later one notifies the condition.
+        The clock's lock is held during this call, so that no `advance` is missed. An earlier one has already
+        changed the time, and a later one notifies the condition.
         """
         with self._changed:
             if deadline <= self._now:

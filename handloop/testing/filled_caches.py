@@ -30,7 +30,7 @@ class FilledCaches:
         self._stores: dict[type[Kind], Indexer[Any]] = {}
 
     def add(self, *objects: Kind) -> None:
-        """Add objects. An object replaces the cached one of the same name."""
+        """Add objects to the caches. An object replaces a cached object of the same name."""
         for obj in objects:
             self._store(type(obj)).add(obj)
 
@@ -48,7 +48,7 @@ class FilledCaches:
         self._store(kind).add_indexers(indexers)
 
     def lister_for(self, kind: type[K], *, labels: Labels = "", fields: str = "") -> Lister[K]:
-        """Return a lister for a kind. Objects added later appear only if labels and fields are empty."""
+        """Return a lister for a kind. With labels or fields, it omits objects that are added later."""
         selection, store = selection_of(kind, labels=labels, fields=fields), self._store(kind)
         if selection:
             chosen = [obj for obj in store.list() if selection.matches(msgspec.json.decode(json_of(obj)))]

@@ -55,10 +55,10 @@ _Rule = Callable[[_Parts], Iterator[Kstatus]]
 
 def kstatus(obj: Kind | Mapping[str, Any]) -> Kstatus:
     """
-    Return the state of an object, typed or as JSON, by the rules of kstatus.
+    Return the state that kstatus gives an object, which is either typed or JSON.
 
-    The first of these that applies decides: a deletion, an unobserved generation, a condition Reconciling or
-    Stalled, and then the rules of its built-in kind, or the condition Ready of any other kind. If none of
+    The first of these that applies decides: a deletion; a generation that has not been observed; a condition
+    Reconciling or Stalled; the rules of a built-in kind, or the condition Ready of any other kind. If none of
     these applies, the object is Current.
     Raises: ValueError for a Pod in a phase that kstatus does not know.
     """

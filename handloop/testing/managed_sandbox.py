@@ -42,14 +42,14 @@ class ManagedSandbox:
     A sandbox without sockets, and the managers that run on it.
 
     Fields: sandbox is the server; client is an administrator's client, which the managers use; registry is
-    for the managers' metrics; setting stop ends the managers, and the waits in the client's requests.
+    for the managers' metrics; setting stop shuts down the managers, and ends waits in the client's requests.
     """
 
     def __init__(self, *kinds: type[Kind], lifelike: bool = False) -> None:
         """
         Create the sandbox, and install the kinds' CRDs.
 
-        Args: lifelike runs the cluster's own controllers, which work when `sandbox.tick()` is called.
+        Args: lifelike also runs the cluster's own controllers. They work whenever `sandbox.tick()` is called.
         """
         self.sandbox = Sandbox(token=_ADMIN, controllers=None if lifelike else (), seed=1)
         self.stop = threading.Event()

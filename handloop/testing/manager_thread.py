@@ -14,7 +14,7 @@ class ManagerThread:
     """
     Runs a manager on its own thread until stop is set.
 
-    Fields: manager is the manager that runs; setting stop ends its run; error is what it raised, or None.
+    Fields: manager is the manager that runs; setting stop shuts it down; error is what it raised, or None.
     Threads: used on the test's thread. The manager's thread has the given name.
     """
 

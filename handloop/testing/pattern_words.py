@@ -27,9 +27,10 @@ _OF_CATEGORY: Final = {
 
 def pattern_words(pattern: str) -> list[str]:
     """
-    Return words that match an expression, shortest first; [] if none is found or Python cannot parse it.
+    Return strings that a regular expression matches, shortest first.
 
-    The same expression always gives the same words.
+    The same expression always gives the same strings. The result is [] if none is found, or if Python cannot
+    parse the expression.
     """
     random = Random(pattern)
     pattern = pattern.replace(r"\z", r"\Z")

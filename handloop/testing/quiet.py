@@ -28,9 +28,9 @@ def assert_quiet(
     """
     Wait until nothing has been written for a few seconds of real time.
 
-    Args: seconds is the required silence. within_seconds is the time in which writes are still allowed; 0
-    allows none from now on.
-    Raises: AssertionError with the last writes, on the first write after within_seconds.
+    Args: seconds is the time for which no write may occur. A write in the first within_seconds only restarts
+    this time; a later write is an error.
+    Raises: AssertionError with the last writes, at the first later write.
     Blocks: for at least seconds, and for at most within_seconds + seconds.
     """
     began_at = quiet_since = time.monotonic()

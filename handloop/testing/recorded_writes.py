@@ -30,7 +30,7 @@ _APPLY = "application/apply-patch+yaml"
 
 class RecordedWrites:
     """
-    Implements handloop.client.transport.Transport with a dict of objects that every write changes.
+    Implements handloop.client.transport.Transport on a dict of objects. Each write changes the dict.
 
     Nothing is validated. A write sets a resource version, but adds no defaults, UID or generation. An apply
     and a strategic patch are merged like a merge patch (RFC 7396); a JSON patch raises an AssertionError. To

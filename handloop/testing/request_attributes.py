@@ -25,7 +25,7 @@ class RequestAttributes(NamedTuple):
         return self.verb in WRITES
 
     def __str__(self) -> str:
-        """Return, for example, `patch configmaps default/world`. A group follows the resource after a dot."""
+        """Return, for example, `patch configmaps default/world` or `list deployments.apps default`."""
         resource = f"{self.resource}.{self.group}" if self.group else self.resource
         where = "/".join(part for part in (self.namespace, self.name) if part)
         return " ".join(part for part in (self.verb, resource, where) if part)

@@ -25,7 +25,7 @@ class RequestTrace:
     Wraps an engine and records its requests. It can also refuse them, or run a function before or after each.
 
     State: _asked holds the requests, under _lock. The test sets refuse, before and after.
-    Threads: each HTTP request runs on the server's event loop, so that `before` delays the whole server.
+    Threads: each HTTP request runs on the server's event loop. A slow `before` delays all other requests.
     """
 
     def __init__(self, engine: Engine, token: str, *, user_agent: str = PROGRAM) -> None:
@@ -46,7 +46,7 @@ class RequestTrace:
         engine.begin = self._pass  # type: ignore[method-assign] # every request passes through this seam
 
     def asked(self) -> list[RequestAttributes]:
-        """Return the requests for resources, oldest first, but not the reviews of tokens and rights."""
+        """Return the requests for resources, oldest first. TokenReviews and access reviews are left out."""
         with self._lock:
             return list(self._asked)
 

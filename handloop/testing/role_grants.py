@@ -54,7 +54,7 @@ def refused(asked: Collection[RequestAttributes], granted: Collection[Grant]) ->
 
 
 def unused(asked: Collection[RequestAttributes], granted: Collection[Grant]) -> set[Grant]:
-    """Return the grants that no request needed, except for rights such as bind, which are never requests."""
+    """Return the grants that no request needed, except rights such as bind: no request has that verb."""
     requests = (one for one in granted if not _is_no_request(one))
     return {grant for grant in requests if not any(grant.allows(one) for one in asked)}
 
@@ -77,7 +77,7 @@ class Accessing(Protocol):
 
 def assert_rbac_exact(operator: Accessing) -> None:
     """
-    Check that the roles for the declared access and the requests so far match exactly, in both directions.
+    Check that the roles allow every request so far, and that the requests needed every verb in the roles.
 
     A streamed list needs both list and watch, and a patch that creates its object needs both patch and
     create. The runtime declares some access only for rare cases. The following may therefore stay unused: get

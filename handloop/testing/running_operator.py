@@ -43,7 +43,7 @@ class RunningOperator:
     """
     A manager for one set_up, over HTTP and on its own thread.
 
-    Fields: manager is set_up's manager; namespaces are the watched ones, () for all.
+    Fields: manager is set_up's manager; namespaces are the watched namespaces, or () for all of them.
     Threads: used on the test's thread. The manager's thread is called `operator`.
     """
 
@@ -57,11 +57,11 @@ class RunningOperator:
         **options: Any,
     ) -> None:
         """
-        Call set_up, and apply the CRD of each reconciled kind, unless a CRD of the test serves its version.
+        Call set_up, and apply the CRDs of the reconciled kinds, except those that the test's CRDs serve.
 
         Args: clock is sandbox.clock if the operator's time must advance with the server's; None means real
         time. options are Manager's options.
-        Raises: AssertionError if another program defines a reconciled kind and the sandbox lacks its CRD.
+        Raises: AssertionError if another program's CRD defines a reconciled kind, but the sandbox lacks it.
         """
         config = load_config(kubeconfig=str(sandbox.kubeconfig))
         if clock is not None:
@@ -107,8 +107,8 @@ class RunningOperator:
 
     def start(self) -> None:
         """
-        Run the manager. Raises: the run's error if it has ended. Blocks: until the manager's caches are
-        filled.
+        Start the manager. Raises: the error with which the manager has ended, if any. Blocks: until the
+        manager's caches are filled.
         """
         self._sandbox.explanations.append(self._drops)
         self._running.start()
@@ -122,7 +122,7 @@ class RunningOperator:
         self._running.end()
 
     def assert_quiet(self) -> None:
-        """Call handloop.testing.assert_quiet. Also detect a hot loop that the manager has slowed down."""
+        """Call handloop.testing.assert_quiet. Also fail if the manager has slowed down a hot loop."""
         assert_quiet(self)
         writes = [str(write) for write in self.writes()]
         slowed = any(count for _, count in self._counts("hot_loops", "controller"))
@@ -132,8 +132,8 @@ class RunningOperator:
         """
         Return objects that kstatus calls Current although their last reconcile failed or raised WaitError.
 
-        Kinds whose status has no observed_generation are left out. Blocks: for a moment if any objects are
-        found.
+        Kinds whose status has no observed_generation are left out. Blocks: for a moment if objects are found,
+        because they are checked again.
         """
         found = self._untold_now()
         if found:
@@ -164,12 +164,12 @@ class RunningOperator:
         return [obj for obj in found if hasattr(getattr(obj, "status", None), "observed_generation")]
 
     def _reconcile_again(self) -> None:
-        """Queue running reconciles again, because one that has read the old time may wait too long."""
+        """Repeat running reconciles, because one that read the old time may ask for its retry too late."""
         for controller in self._controllers():
             controller.reconcile_again("the clock was moved")
 
     def _drops(self) -> str:
-        """Return a note on the events that predicates dropped, because a test's wait may need one."""
+        """Return a note on the events that predicates dropped, one of which may explain why a wait failed."""
         told = ", ".join(f"{cause} ({count:g})" for cause, count in self._counts("dropped_events", "cause"))
         return f"predicates dropped watch events: {told}" if told else ""
 
@@ -236,7 +236,7 @@ def running_operator(
 
 
 def _events_of_authors(sandbox: RunningSandbox) -> set[tuple[str, str]]:
-    """Return the UIDs and versions of the Events that are not handloop's own."""
+    """Return the UIDs and versions of the Events that authors' code wrote, rather than handloop itself."""
     return {
         (event["metadata"]["uid"], event["metadata"]["resourceVersion"])
         for event in sandbox.get("/api/v1/events")["items"]
@@ -245,7 +245,7 @@ def _events_of_authors(sandbox: RunningSandbox) -> set[tuple[str, str]]:
 
 
 def _each_once(lines: Sequence[str]) -> list[str]:
-    """Return the first line of each error. The lines of its retries differ only where _OF_ONE_TRY matches."""
+    """Return each error's first line. Lines that differ only where _OF_ONE_TRY matches are of one error."""
     first: dict[str, str] = {}
     for line in lines:
         first.setdefault(_OF_ONE_TRY.sub("", line), line)

@@ -40,9 +40,9 @@ class RunningSandbox:
     """
     A running sandbox for tests.
 
-    Fields: explanations are functions that are called when a wait fails, and return a note or ""; defined
-    holds the names of the CRDs that operators have applied; conversions maps the names of CRDs to their
-    conversion functions.
+    Fields: explanations are functions that are called when a wait fails, and that return a note for the error
+    or ""; defined holds the names of the CRDs that operators have applied; conversions maps the names of CRDs
+    to their conversion functions.
     Threads: used on the test's thread. Any thread can use the clock and the faults, and read the requests.
     """
 
@@ -171,8 +171,8 @@ class RunningSandbox:
         """
         Return the requests for resources, oldest first.
 
-        Requests by the fixture itself are left out, unless user_agent matches its user agent.
-        Args: user_agent is a prefix of the requests' user agents.
+        Args: user_agent is a prefix of the user agents to include. The requests of the fixture itself are
+        left out, unless this prefix is given and matches the fixture's user agent.
         """
         mine = bool(user_agent) and _USER_AGENT.startswith(user_agent)
         return [
@@ -197,9 +197,9 @@ class RunningSandbox:
 
     def _applied(self, obj: Object) -> Object:
         """
-        Apply an object. If the object is a CRD, wait until it is served, because its objects may follow.
+        Apply an object. If it is a CRD, wait until it is served, so that its objects can be applied next.
 
-        While the CRD is not served, retry, because a deleted CRD may still occupy its names.
+        Until then, the request is retried, because a CRD that is being deleted may still occupy the names.
         Raises: RefusedError. Blocks: for at most 2 s.
         """
         pause, tries = threading.Event(), _ESTABLISHED_TRIES

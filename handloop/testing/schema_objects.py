@@ -1,8 +1,8 @@
 """
 Objects that a schema allows: the smallest one, and others that differ from it in one place.
 
-An object that differs in one place shows the effect of one field, and need not be made smaller. Random
-objects have many fields, and show how fields interact.
+If a check fails for an object that differs in one place, the cause is that one field. Random objects have
+many fields, and show how fields interact.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def fields_schema(schema: Schema) -> Schema:
 
 def objects_of(schema: Schema, random: Random, by_chance: int) -> Iterator[dict[str, Any]]:
     """
-    Yield the smallest object, an object for each value of each field, and some random objects.
+    Yield the smallest object, one object for each value of each field, and up to by_chance random objects.
 
     Raises: NoValueError if no known value fits a required field.
     """
@@ -52,7 +52,7 @@ def unknown_fields(schema: Schema, random: Random, path: str = "") -> Iterator[s
 
 
 def overlaid(below: Any, above: Any) -> Any:
-    """Return a value merged with another one. Where both have a field, the second value's field is used."""
+    """Merge two values, and return the result. If both values set a field, the field of above is used."""
     if not (isinstance(below, Mapping) and isinstance(above, Mapping)):
         return above
     return {**below, **{name: overlaid(below.get(name), value) for name, value in above.items()}}
@@ -99,7 +99,7 @@ def _lists(schema: Schema, random: Random) -> Iterator[list[Any]]:
 
 
 def _extremes(schema: Schema) -> list[int]:
-    """Return the largest and smallest integers. Even a huge number of replicas creates no pods here."""
+    """Return the largest and smallest integers. They do no harm, because the objects are never applied."""
     if schema.get("type") != "integer":
         return []
     least, most = schema.get("minimum", -_INT32_MAX - 1), schema.get("maximum", _INT32_MAX)

@@ -27,7 +27,7 @@ _HALF: Final = 0.5
 
 
 class NoValueError(Exception):
-    """No value that a schema allows is known to this module."""
+    """The schema allows no value that this module knows."""
 
 
 def other_values(schema: Schema, present: Any, random: Random) -> list[Any]:
@@ -40,7 +40,7 @@ def other_values(schema: Schema, present: Any, random: Random) -> list[Any]:
 
 def values_of(schema: Schema, random: Random) -> Sequence[Any]:
     """
-    Return different values for a schema.
+    Return several values that a schema allows.
 
     Raises: NoValueError if this module knows none.
     """

@@ -43,9 +43,9 @@ class Written(NamedTuple):
     """
     A write that the server accepted.
 
-    Fields: replica; method; path, without its query; body is the JSON that was sent, or None; slot is the
-    object's slot, or None if it has none or is unknown; holder is the replica that held the slot's Lease at
-    the time, or "".
+    Fields: replica is the writer; path has no query; body is the JSON that was sent, or None; slot is the
+    object's slot, or None if the object has none or the slot is unknown; holder is the replica that held the
+    slot's Lease at the time, or "".
     """
 
     replica: str
@@ -99,7 +99,7 @@ class Sharing:
 
     @property
     def holders(self) -> Mapping[int, str]:
-        """The holder of each slot's Lease, or "" if released. A slot that was never held is missing."""
+        """The holder of each slot's Lease, or "" if it is released. A slot that was never held is missing."""
         with self._lock:
             return MappingProxyType(dict(self._holders))
 
@@ -115,7 +115,7 @@ class Sharing:
         return made
 
     def transport(self, replica: str) -> Transport:
-        """Return a replica's transport, for requests outside its manager. Stray writes are sent, too."""
+        """Return a replica's transport, for requests outside its manager. Stray writes are not held back."""
         return _Noted(self.sandbox.transport(), replica, self._lock, self._took)
 
     def start(self, *replicas: str) -> None:
@@ -151,8 +151,9 @@ class Sharing:
 
     def wait_for(self, *counts: int) -> None:
         """
-        Wait until the replicas hold these numbers of slots, in the order in which the replicas started.
+        Wait until each replica holds the given number of slots.
 
+        Args: counts has one number for each replica, in the order in which the replicas started.
         Raises: AssertionError at the deadline. Blocks: until the replicas hold the slots, or the deadline.
         """
 
@@ -185,8 +186,8 @@ class Sharing:
         """
         Return an object's slot, or None if the response does not show it.
 
-        If objects are divided by UID, the object's label contains the slot. Without the label, the slot
-        follows from the owner's UID or, without an owner, from the object's own UID.
+        If the replicas divide objects by UID, the slot is in the object's label. Without the label, the slot
+        is computed from the owner's UID or, if there is no owner, from the object's own UID.
         """
         if self.shards.by == "namespace":
             return slot_of_namespace(namespace, self.shards.count)
@@ -199,7 +200,7 @@ class Sharing:
 
 
 class _Noted(ForwardingTransport):
-    """One replica's transport. Across all replicas, only one write is sent at a time."""
+    """One replica's transport. All replicas share a lock, so that only one write is sent at a time."""
 
     def __init__(
         self,
@@ -229,9 +230,9 @@ def sharing(
     sandbox: ManagedSandbox, set_up: Callable[[Manager], object], *, slots: int = SLOTS, by: By = "namespace"
 ) -> Iterator[Sharing]:
     """
-    Let replicas share slots for the duration of the block. At its end, all of them are stopped.
+    Let replicas share slots for the duration of the block. At its end, all replicas are stopped.
 
-    Leases and Events are never strays.
+    Writes of Leases and Events never count as stray.
 
     Args: set_up is the function for handloop.controller.cli.main, and is called for each replica. slots and
     by are arguments of Shards.
