@@ -99,7 +99,7 @@ def test_a_kind_without_a_type_works_once_its_definition_is_there(running: Runni
         builder.writes(ConfigMap, "create", "patch").complete(greet_raw)
 
     with (
-        pytest.raises(AssertionError, match=r"has no greetings\.example\.org/v1"),
+        pytest.raises(AssertionError, match=r"does not serve greetings\.example\.org/v1"),
         running_operator(running, set_up),
     ):
         pass

@@ -168,11 +168,12 @@ class Caches:
         """The listener of the namespaces."""
         factory = self._new_factory(namespace, f"@{namespace}")
         with self._lock:
-            self._left.discard(namespace)
             self._factories = {**self._factories, namespace: factory}
             for (kind, selection), view in self._views.items():
                 if kind.resource.namespaced:
                     view.join(namespace, factory.informer_of(kind, selection))
+            # Last, so that no write leaves for a namespace that an informer does not watch yet.
+            self._left.discard(namespace)
         self._start_all_of(namespace)
         # The startup log line contains the namespaces from the first list.
         say = log.info if self._changing is not None and self._changing.known() else log.debug

@@ -56,7 +56,7 @@ def test_a_text_is_in_the_range_of_its_slot(count: int) -> None:
 @pytest.mark.parametrize("slot", [-1, 4])
 def test_a_slot_beyond_the_count_is_refused(slot: int) -> None:
     """Slots are counted from 0."""
-    with pytest.raises(ValueError, match=f"slot {slot} does not exist: 4 slots"):
+    with pytest.raises(ValueError, match=f"slot {slot} does not exist: the 4 slots"):
         slot_range(slot, 4)
 
 

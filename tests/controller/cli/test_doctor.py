@@ -99,7 +99,7 @@ def test_leader_election_and_metrics_are_asked_about_when_they_are_on(bare: Sand
 
 
 @pytest.mark.parametrize(
-    ("by", "told"), [("namespace", "every server leaves out"), ("uid", "the server ignores shardSelector")]
+    ("by", "told"), [("namespace", "every server can leave out"), ("uid", "the server ignores shardSelector")]
 )
 def test_what_the_server_makes_of_shards_is_told(bare: SandboxCluster, by: str, told: str) -> None:
     """A line of its own; that each replica reads everything is no failure."""

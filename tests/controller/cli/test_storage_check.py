@@ -103,7 +103,7 @@ def test_a_webhook_has_to_run() -> None:
     webhook = {"clientConfig": client, "conversionReviewVersions": ["v1"]}
     (problem,) = _told(conversion={"strategy": "Webhook", "webhook": webhook})
     assert (problem.code, problem.exit_code, problem.severity) == ("E21", 0, "warning")
-    assert "leave a replica" in problem.fixes[0]
+    assert "keep a replica" in problem.fixes[0]
 
 
 def test_a_version_that_is_not_served_is_told_all_the_same() -> None:

@@ -16,6 +16,7 @@ from handloop.client.resource_client import Client
 from handloop.client.transport import ForwardingTransport
 from handloop.controller.runtime.builder import controller_for
 from handloop.controller.runtime.caching.caches import Caches
+from handloop.controller.runtime.caching.multi_namespace_informer import MultiNamespaceInformer
 from handloop.controller.runtime.manager import Manager
 from handloop.controller.runtime.rbac.roles import roles
 from handloop.controller.runtime.reconcile import Result
@@ -137,6 +138,27 @@ def test_a_reconcile_that_is_under_way_writes_nothing_more_there(world: World) -
         eventually(lambda: world.maps("b") == ["two"], "the worker is free")
     assert world.maps("a") == []
     assert [line for line in logs if line["log_level"] in ("warning", "error")] == []
+
+
+def test_nothing_is_written_until_all_informers_watch_a_namespace_again(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A reconcile from its earlier time may still be under way."""
+    served, closed, join = Served(world), list[bool](), MultiNamespaceInformer.join
+    caches = world.manager._caches
+
+    def joins(view: MultiNamespaceInformer[Any], namespace: str, informer: Any) -> None:
+        join(view, namespace, informer)
+        closed.append(caches.has_left(namespace))
+
+    with world.cluster.running(world.manager):
+        world.greet("one", "b")
+        eventually(lambda: served.names, "at work")
+        world.leave("a")
+        monkeypatch.setattr(MultiNamespaceInformer, "join", joins)
+        world.label("a", "x")
+        eventually(lambda: not caches.has_left("a"), "back")
+    assert closed == [True, True]
 
 
 def test_no_handler_hears_of_deletions_and_reads_say_why(world: World) -> None:

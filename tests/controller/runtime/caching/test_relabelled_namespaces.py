@@ -18,11 +18,13 @@ from typing import Any, Final
 
 import pytest
 
+from handloop.apis.resource import namespace_in
 from handloop.client.config import load_config
 from handloop.client.errors import ClientError
 from handloop.client.resource_client import Client
 from handloop.client.transport import ForwardingTransport, HTTPTransport, Transport
 from handloop.controller.runtime.builder import controller_for
+from handloop.controller.runtime.caching.namespace_fence import NamespaceFence
 from handloop.controller.runtime.manager import Manager
 from handloop.controller.runtime.reconciling.context import Context
 from handloop.controller.runtime.reconciling.controller import ControllerOptions
@@ -48,13 +50,17 @@ class Watchful(ForwardingTransport):
         self.has_left: Callable[[str], bool] = lambda _namespace: False
         self.late: list[str] = []
         self.deleted: list[str] = []
+        self._at_fence = threading.local()
+
+    def reaches_fence(self, path: str) -> None:
+        """A request of this thread is about to pass the fence, or to be refused there."""
+        self._at_fence.left = self.has_left(namespace_in(path))
 
     def request(self, method: str, path: str, **options: Any) -> Any:
-        parts = path.split("/namespaces/")
-        namespace = parts[1].split("/")[0] if len(parts) > 1 else ""
-        left = self.has_left(namespace)
+        # Only a namespace that had left before the fence counts: it may leave once a request has passed.
+        left = getattr(self._at_fence, "left", True) and self.has_left(namespace_in(path))
+        self._at_fence.left = True
         answer = super().request(method, path, **options)
-        # the fence was passed before: only a namespace that had left by then counts, whatever came meanwhile
         if method != "GET" and left and answer.status < 400:
             self.late.append(f"{method} {path}")
         if method == "DELETE":
@@ -133,13 +139,20 @@ def reconcile(name: ObjectName, context: Context) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_relabelled_under_load(cluster: ExampleCluster, seed: int) -> None:
+def test_relabelled_under_load(cluster: ExampleCluster, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """See the head of this file."""
     world = World(cluster, seed)
     config = load_config(kubeconfig=str(cluster.kubeconfig))
     stop = threading.Event()
     with closing(HTTPTransport(config)) as transport, captured_logs() as logs:
         watchful = Watchful(transport)
+        passes = NamespaceFence._before_request
+
+        def reaches(fence: NamespaceFence, method: str, path: str, send_seconds: float) -> float:
+            watchful.reaches_fence(path)
+            return passes(fence, method, path, send_seconds)
+
+        monkeypatch.setattr(NamespaceFence, "_before_request", reaches)
         manager = Manager(
             Client(watchful, stop=stop),
             namespaces=f"team={world.team}",
