@@ -232,7 +232,7 @@ def _camel(name: str) -> str:
 
 def _refuse_change(obj: msgspec.Struct, name: str, _value: object = None) -> None:
     raise AttributeError(
-        f'{type(obj).__name__} is immutable: evolve(obj, "{name}", value) returns a copy with a new {name};  '
+        f'{type(obj).__name__} is immutable: evolve(obj, "{name}", value) returns a copy with a new {name}; '
         "a path can name nested fields"
     )
 
