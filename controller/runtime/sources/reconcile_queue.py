@@ -1,10 +1,10 @@
 """
 The queue of one controller. It stores names with their causes, delays and priorities.
 
-Names from the initial list and from resyncs have a lower priority, which rises with their age. A failed name
-is queued again after a back-off. If a reconcile returns a requeue_after, its name is queued again after that
-time. A name that failed permanently is queued again only when an object changes. A resync is not a change, so
-it does not shorten a back-off, even if the back-off is longer than the resync period.
+Names from the initial list and from resyncs have a lower priority; ageing keeps them from waiting forever. A
+failed name is queued again after a back-off. If a reconcile returns a requeue_after, its name is queued again
+after that time. A name that failed permanently is queued again only when an object changes. A resync is not a
+change, so it does not shorten a back-off, even if the back-off is longer than the resync period.
 Decision: The last reconcile decides when to look again.
 """
 
