@@ -114,8 +114,8 @@ class RequestMetrics:
     """
     A listener for the client's metrics. This base class ignores all reports.
 
-    Threads: the thread that sends a request calls the methods without locks. A slow method
-    delays the request.
+    Threads: the thread that sends a request calls the methods without locks. A slow method delays the
+    request.
     """
 
     def request_total(self, *, code: str, method: str, host: str) -> None:

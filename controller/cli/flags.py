@@ -49,7 +49,7 @@ COMMANDS: Final = {
     "run": "run the controllers (the default)",
     "sandbox": "run the built-in API server alone",
     "doctor": "check the configuration, server, CRDs and permissions, and report what is missing",
-    "plan": "show what a run would write: plan [NAMESPACE/NAME]; exit code 1 means that there are changes",
+    "plan": "show, without writing, what a run would write: plan [NAMESPACE/NAME]; exit code 1 means changes",
     "crd": "print the CustomResourceDefinitions of the controllers' kinds; crd diff OLD compares them",
     "rbac": "print the roles that the controllers need",
     "user-roles": "print roles that let people read and edit objects of the controllers' kinds",

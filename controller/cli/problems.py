@@ -280,7 +280,7 @@ def not_converted(group_resource: str, problem: str) -> Problem:
         what=f"{group_resource} is not converted between its versions: {problem}",
         causes=(
             "no replica that converts is ready",
-            ("the definition names another server, or has no caBundle"),
+            "the definition names another server, or has no caBundle",
         ),
         fixes=("start the program; if the definition does not change, the log of its leader says why",),
     )

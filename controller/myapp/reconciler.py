@@ -147,9 +147,8 @@ def _tell(app: MyApp, deployment: Deployment | None, steps: Steps) -> None:
         if not is_being_deleted(app):
             raise
     else:
-        if status is not app.status and not is_being_deleted(
-            app
-        ):  # the namespace may be ending, and refuse Events
+        # A namespace that is being deleted refuses Events.
+        if status is not app.status and not is_being_deleted(app):
             report(app, status, steps.failures, context)
 
 

@@ -60,7 +60,7 @@ class Administrator(ABC):
         """Start a client that calls `act` after some seconds."""
 
     def objects(self, kind: type[Kind]) -> list[Object]:
-        """Return a kind's objects, as kubectl shows them. Raises: RefusedError if the kind is missing."""
+        """Return a kind's objects, as kubectl shows them. Raises: RefusedError if the server refuses."""
         try:
             found = self.send("GET", kind.resource.path(namespace=self._namespace))["items"]
         except RefusedError as error:

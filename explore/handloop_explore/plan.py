@@ -81,8 +81,8 @@ class Strike(NamedTuple):
         c   at a settled(), an object that the operator created and that an object of its own kinds owns
 
     `number` counts the requests or events of one kind, from 1, across all of the operator's processes. It
-    skips requests for Events and discovery and, except in l, for Leases. Objects (c) are
-    numbered in the order of the settled() steps, and by name at each of them.
+    skips requests for Events and discovery and, except in l, for Leases. Objects (c) are numbered in the
+    order of the settled() steps, and by name at each of them.
 
     `what` is the fault. These end, stop or replace a process:
 

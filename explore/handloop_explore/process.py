@@ -52,9 +52,8 @@ class Process:
         Args: end: ends the process at once, for the given reason, and replaces it with another one.
         struck_here: receives the kind (see Strike.where) and the number of each of the operator's calls, just
         before the server receives the call, and returns the fault that strikes it, or "". In a trunk,
-        struck_here also forks the run. number: the process's number, from 1; each new process
-        has a new number. leadership: None without an election. branches: records which lines of the operator
-        run.
+        struck_here also forks the run. number: the process's number, from 1; each new process has a new
+        number. leadership: None without an election. branches: records which lines of the operator run.
         """
         self.is_dead = self.is_down = False
         self.number = number

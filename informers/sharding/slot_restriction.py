@@ -60,7 +60,7 @@ class SlotRestriction(ShardedSource[T]):
         """
         Return how objects in other slots are kept out of the store.
 
-        Returns: a string that depends on how the kind is sharded, "" before the first list.
+        Returns: a string that depends on how the kind is sharded; "" before the first list, except by label.
             by label      "labels", even before the first list.
             by namespace  "fields" if the field selector excludes all namespaces in other slots; "client" if
                           it cannot name all of them, so that some of their objects arrive and are dropped

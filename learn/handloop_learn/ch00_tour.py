@@ -20,7 +20,7 @@ RECAP: Final = (
         "the difference."
     ),
     "The steps form a loop: a controller's own writes come back to it as watch events.",
-    ("A failed sync is retried: the name returns to the queue, and the next sync reads the current state."),
+    "A failed sync is retried: the name returns to the queue, and the next sync reads the current state.",
 )
 
 

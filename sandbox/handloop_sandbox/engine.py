@@ -178,7 +178,7 @@ class Engine:
         self._recorders.append(recorder)
 
     def listen_weakly(self, method: Callable[[], None]) -> None:
-        """Register a method as a listener, without keeping its object alive."""
+        """Register a method as a listener until unlisten(), without keeping its object alive."""
         self._listeners.add_weakly(method)
 
     def unlisten(self, listener: Callable[[], None]) -> None:

@@ -4,8 +4,8 @@ Merge repeated and similar Events, in three stages: aggregate, count, filter.
     aggregate   the 10th distinct message about the same thing within 600 s, and each later one, becomes
                 "(combined from similar events): ..."
     count       a repeated Event increments the earlier one's count, with a patch instead of a new object
-    filter      a token bucket per source and object: burst 25, then one per 5 minutes. It runs last, so
-                skipped Events are still counted
+    filter      a token bucket per source, object and type: burst 25, then one per 5 minutes. It runs last,
+                so skipped Events are still counted
 
 Each stage remembers its last 4096 keys. Keys are tuples of strings.
 Threads: these classes have no locks. Only the thread that writes to a sink uses its correlator.
