@@ -10,10 +10,10 @@ import argparse
 import signal
 import ssl
 import sys
-import threading
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Final
 from urllib.request import HTTPSHandler, ProxyHandler, Request, build_opener
 
@@ -48,9 +48,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     path = Path(given.kubeconfig)
     if _leads_to_a_server(path):
         return _failed(f"{path} points to a running server: stop it, or choose another --kubeconfig")
-    stop = threading.Event()
+    # Not an Event: a handler runs in this thread, which may hold the Event's lock, and would wait for itself.
+    # A SimpleQueue may be used anywhere.
+    stop = SimpleQueue[int]()
     before = {
-        number: signal.signal(number, lambda *_: stop.set()) for number in (signal.SIGINT, signal.SIGTERM)
+        each: signal.signal(each, lambda number, _: stop.put(number))
+        for each in (signal.SIGINT, signal.SIGTERM)
     }
     try:
         _serve(given, path, stop)
@@ -62,8 +65,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _serve(given: argparse.Namespace, path: Path, stop: threading.Event) -> None:
-    """Run a sandbox until stop is set. During that time, its kubeconfig is at path."""
+def _serve(given: argparse.Namespace, path: Path, stop: SimpleQueue[int]) -> None:
+    """Run a sandbox until stop has an item. During that time, its kubeconfig is at path."""
     with Sandbox(
         port=given.port,
         speed=given.speed,
@@ -75,7 +78,7 @@ def _serve(given: argparse.Namespace, path: Path, stop: threading.Event) -> None
         sandbox.write_kubeconfig(path)
         try:
             _say(f"{LIMITS}{_next_steps(path, bare=given.bare)}")
-            stop.wait()
+            stop.get()
         finally:
             sandbox.remove_kubeconfig(path)
 

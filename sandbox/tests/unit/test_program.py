@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 import yaml
@@ -101,6 +105,51 @@ def test_what_it_cannot_do_is_one_line(
     assert signal.getsignal(signal.SIGINT) is before
 
 
+@pytest.fixture
+def alarm() -> Iterator[None]:
+    """A test that hangs fails after ten seconds."""
+
+    def fail(*_: object) -> None:
+        raise AssertionError("it hangs")
+
+    before = signal.signal(signal.SIGALRM, fail)
+    signal.alarm(10)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.usefixtures("alarm")
+@pytest.mark.parametrize("line", range(1, 9))
+def test_a_signal_ends_it_wherever_it_arrives(
+    line: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before each line that runs once the sandbox serves: its own, and those of the wait."""
+    lines = itertools.count(1)
+
+    def trace(_frame: FrameType, event: str, _: object) -> Any:
+        if event == "line" and next(lines) == line:
+            signal.raise_signal(signal.SIGTERM)
+        return trace
+
+    def say(_: str) -> None:
+        late.start()  # if fewer lines run
+        sys._getframe(1).f_trace = trace
+        sys.settrace(trace)
+
+    monkeypatch.setattr(program, "Sandbox", lambda **_: MagicMock())
+    monkeypatch.setattr(program, "_say", say)
+    late = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGTERM))
+    before, traced = signal.signal(signal.SIGTERM, signal.SIG_IGN), sys.gettrace()
+    try:
+        assert main([f"--kubeconfig={tmp_path / 'kubeconfig'}"]) == 0
+    finally:
+        sys.settrace(traced)
+        late.cancel()
+        late.join()
+        signal.signal(signal.SIGTERM, before)
+
+
 def test_its_help_lists_every_difference(capsys: pytest.CaptureFixture[str]) -> None:
     """Whoever tests a Go operator with it reads no other page."""
     with pytest.raises(SystemExit) as caught:
@@ -118,8 +167,11 @@ def test_it_serves_without_its_streams(closed: str, tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (SANDBOX, SANDBOX.parent)))}
     shell = ["/bin/sh", "-c", f'exec "$@" {closed}', "sh", *COMMAND, "--bare", f"--kubeconfig={path}"]
     with subprocess.Popen(shell, cwd=tmp_path, env=environment) as started:
-        while not path.exists():
-            assert started.poll() is None
-            time.sleep(0.02)
-        started.send_signal(signal.SIGTERM)
-        assert started.wait(30) == 0
+        try:
+            while not path.exists():
+                assert started.poll() is None
+                time.sleep(0.02)
+            started.send_signal(signal.SIGTERM)
+            assert started.wait(30) == 0
+        finally:
+            started.kill()
