@@ -162,18 +162,17 @@ class ObjectWatch(Generic[T]):
         for delta_type, obj in entries:
             if isinstance(obj, DeletedFinalStateUnknown) or delta_type is DeltaType.DELETED:
                 self._put(None)
-            else:
+            elif (before := self.get()) is None or not _is_past(obj, before):
                 self._put(self._transform(obj))
 
     def replace(self, objects: Listed[T], resource_version: str) -> None:  # noqa: ARG002 - of the protocol
         """Apply a complete list, which contains the one object or none."""
+        # An older state is accepted, too: the list has decided that the server's history was rewound.
         self._put(objects[0] if objects else None)
 
     def _put(self, obj: T | None) -> None:
         with self._lock:
             before, is_first = self._obj, not self._known
-            if before is not None and obj is not None and _is_past(obj, before):
-                return
             self._obj, self._known = obj, True
         if before is not None or obj is not None:
             self._changed(before, obj, is_first)

@@ -95,6 +95,16 @@ def test_an_object_made_anew_takes_the_place_of_its_predecessor() -> None:
     assert rig.told[-1] == ("5", "2", False)
 
 
+def test_a_list_of_a_rewound_history_replaces_the_newer_state() -> None:
+    """The reflector has made sure of it. Otherwise the lost state would stay until the versions have grown."""
+    rig = Rig()
+    rig.listed(deployment("a", 5))
+    rig.listed(deployment("a", 2))
+    assert rig.told[-1] == ("5", "2", False)
+    rig.watch.enqueue_batch([(DeltaType.UPDATED, deployment("a", 3))])
+    assert rig.told[-1] == ("2", "3", False)
+
+
 def test_a_read_before_the_first_list_waits_for_it() -> None:
     """As fill says, and with its error; what it lacks is told in words."""
     rig = Rig()
