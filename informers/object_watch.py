@@ -68,6 +68,7 @@ class ObjectWatch(Generic[T]):
         self._changed = changed
         self._fill = fill
         self._transform: Callable[[T], T] = forgiving(options.transform or unchanged)
+        self._guard: HistoryGuard[T] = HistoryGuard()
         self._lock = new_lock("ObjectWatch._lock", 55)
         self._obj: T | None = None
         self._known = False
@@ -92,7 +93,7 @@ class ObjectWatch(Generic[T]):
             kind,
             EventIntake(
                 self,
-                guard=HistoryGuard(),
+                guard=self._guard,
                 quarantine=self.quarantine,
                 restriction=restriction,
                 name=label,
@@ -160,9 +161,11 @@ class ObjectWatch(Generic[T]):
     def enqueue_batch(self, entries: list[tuple[DeltaType, T | DeletedFinalStateUnknown[T]]]) -> None:
         """Apply a block of changes."""
         for delta_type, obj in entries:
+            if self._guard.is_needed and self._guard.is_echo(delta_type, obj, self.get()):
+                continue
             if isinstance(obj, DeletedFinalStateUnknown) or delta_type is DeltaType.DELETED:
                 self._put(None)
-            elif (before := self.get()) is None or not _is_past(obj, before):
+            else:
                 self._put(self._transform(obj))
 
     def replace(self, objects: Listed[T], resource_version: str) -> None:  # noqa: ARG002 - of the protocol
@@ -176,8 +179,3 @@ class ObjectWatch(Generic[T]):
             self._obj, self._known = obj, True
         if before is not None or obj is not None:
             self._changed(before, obj, is_first)
-
-
-def _is_past(obj: Kind, held: Kind) -> bool:
-    one, other = obj.metadata, held.metadata
-    return one.uid == other.uid and is_older(one.resource_version, other.resource_version)

@@ -6,15 +6,17 @@ import pytest
 
 from handloop.apis.apps_v1 import Deployment
 from handloop.client.decoding.pages import ListPage
+from handloop.client.decoding.watch_stream import WatchEvent
 from handloop.client.options import ListOptions
 from handloop.informers.delta_fifo import DeltaType, Listed
+from handloop.informers.event_intake import translate
 from handloop.informers.informer_options import InformerOptions
 from handloop.informers.keys import DeletedFinalStateUnknown, ObjectName
 from handloop.informers.listwatch import Watch
 from handloop.informers.object_watch import ObjectWatch
 from handloop.seams.seams import Seams
 from handloop.testing.fake_clock import FakeClock
-from support.builders.deployments import deployment
+from support.builders.deployments import deleted, deployment, modified
 from support.checks.threads import Background
 from support.doubles.fake_lister_watcher import FakeSource
 
@@ -59,6 +61,11 @@ class Rig:
             found.take("default/a", each)
         self.watch.replace(found, "9")
 
+    def sent(self, *events: WatchEvent[Deployment]) -> None:
+        """A block of events has come."""
+        seen = self.told[-1][1]
+        self.watch._reflector._intake.put(translate(list(events), Deployment, seen=seen))
+
 
 def test_a_first_list_of_nothing_tells_nothing() -> None:
     """But it is known from then on that there is none."""
@@ -69,11 +76,10 @@ def test_a_first_list_of_nothing_tells_nothing() -> None:
 
 
 def test_lists_and_events_tell_what_is_new() -> None:
-    """Each with the state before. An event of the past is dropped; a list without the object is its end."""
+    """Each with the state before. A list without the object is its end."""
     rig = Rig()
     rig.listed(deployment("a", 1))
-    rig.watch.enqueue_batch([(DeltaType.UPDATED, deployment("a", 3))])
-    rig.watch.enqueue_batch([(DeltaType.UPDATED, deployment("a", 2))])
+    rig.sent(modified(deployment("a", 3)))
     gone = DeletedFinalStateUnknown[Deployment]("default/a", None)
     rig.watch.enqueue_batch([(DeltaType.DELETED, gone), (DeltaType.ADDED, deployment("a", 5))])
     rig.listed()
@@ -96,13 +102,23 @@ def test_an_object_made_anew_takes_the_place_of_its_predecessor() -> None:
 
 
 def test_a_list_of_a_rewound_history_replaces_the_newer_state() -> None:
-    """The reflector has made sure of it. Otherwise the lost state would stay until the versions have grown."""
+    """The reflector has made sure of it. Otherwise the lost state would stay until a newer version."""
     rig = Rig()
     rig.listed(deployment("a", 5))
     rig.listed(deployment("a", 2))
     assert rig.told[-1] == ("5", "2", False)
-    rig.watch.enqueue_batch([(DeltaType.UPDATED, deployment("a", 3))])
+    rig.sent(modified(deployment("a", 3)))
     assert rig.told[-1] == ("2", "3", False)
+
+
+def test_events_of_the_past_are_dropped() -> None:
+    """An old state, the deletion of the predecessor, and an old state of the object that is deleted."""
+    rig = Rig()
+    rig.listed(deployment("a", 3, uid="two"))
+    rig.sent(modified(deployment("a", 5, uid="two")), modified(deployment("a", 4, uid="two")))
+    rig.sent(deleted(deployment("a", 2, uid="one")))
+    rig.sent(deleted(deployment("a", 7, uid="two")), modified(deployment("a", 6, uid="two")))
+    assert rig.told == [("", "3", True), ("3", "5", False), ("5", "", False)]
 
 
 def test_a_read_before_the_first_list_waits_for_it() -> None:
