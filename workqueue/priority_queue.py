@@ -209,8 +209,8 @@ class PriorityQueue(RateLimited[T], BlockingQueue[T]):
             if delay_seconds <= 0:
                 self._add_locked(item, priority)
             elif not self._join_locked(item, priority):
-                self._delayed[item] = max(priority, self._delayed.get(item, priority))
                 self._schedule.put_locked(item, delay_seconds)
+                self._delayed[item] = max(priority, self._delayed.get(item, priority))
 
     def depths(self) -> dict[int, int]:
         """Return how many items need work, by priority, including items in flight that were added again."""

@@ -75,14 +75,15 @@ class Schedule(Generic[T]):
         known = self._ready_at.get(item)
         if self.stopped or (known is not None and known <= ready_at):
             return
+        if self._loop is None:
+            # Start the thread with the lock held, so that a stop from another thread finds it and joins it.
+            # Start it before the item is stored. If that fails, the next call for the item must try again.
+            self._loop = self._spawn(f"delaying-{self._name or 'queue'}", self._run)
         self._ready_at[item] = ready_at
         entry = (ready_at, next(self._sequence), item)
         heapq.heappush(self._heap, entry)
         self._sweep_locked()
-        if self._loop is None:
-            # Start the thread with the lock held, so that a stop from another thread finds it and joins it.
-            self._loop = self._spawn(f"delaying-{self._name or 'queue'}", self._run)
-        elif self._heap[0] is entry:
+        if self._heap[0] is entry:
             # Wake the loop, because it waits for a time that is later than the new entry's.
             self._changed.notify()
 

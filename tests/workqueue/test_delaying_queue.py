@@ -58,6 +58,28 @@ def test_the_earlier_add_of_a_waiting_item_counts(
     assert_nothing_comes_within(queue, clock, 0.04)
 
 
+@both_delaying_queues
+def test_a_thread_that_cannot_be_started_is_started_by_the_next_delayed_add(
+    new_queue: NewDelayingQueue, clock: FakeClock
+) -> None:
+    """Even of the same item: otherwise it would wait for ever."""
+    failures = [RuntimeError("can't start new thread")]
+
+    def spawn(name: str, target: Callable[[], None]) -> Joinable:
+        if failures:
+            raise failures.pop()
+        return spawn_thread(name, target)
+
+    with new_queue(seams=Seams(clock=clock, spawn=spawn)) as queue:
+        with pytest.raises(RuntimeError):
+            queue.add_after("foo", 1)
+        assert queue.statistics().delayed == 0
+        queue.add_after("foo", 2)
+        clock.wait_for_deadline(2)
+        clock.advance(2)
+        assert take(queue) == "foo"
+
+
 def test_items_due_together_come_in_order_of_time(queue: AnyDelayingQueue, clock: FakeClock) -> None:
     """One step over several times queues in the order of times. Follows TestCopyShifting."""
     queue.add_after("foo", 1)
