@@ -335,9 +335,9 @@ class SharedProcessor(Generic[T]):
     def add_listener(self, listener: ProcessorListener[T]) -> None:
         """Add a listener, and start it if the others are running. At first, it receives syncs, too."""
         with self._listeners_lock:
-            self._syncing[listener] = True
             if self._started:
-                listener.start(self._spawn)
+                listener.start(self._spawn)  # if this fails, nothing would ever empty the listener's buffer
+            self._syncing[listener] = True
 
     def remove_listener(self, listener: ProcessorListener[T]) -> None:
         """

@@ -288,6 +288,20 @@ def test_listener_added_to_a_running_processor_runs_at_once(rig: Rig) -> None:
     assert not listener.is_current_thread()
 
 
+def test_a_listener_without_a_thread_is_not_added() -> None:
+    """The caller gets the error, and no handle to remove it with: its buffer would grow for ever."""
+
+    def spawn(_name: str, _target: object) -> Joinable:
+        raise RuntimeError("can't start new thread")
+
+    rig = Rig()
+    rig.processor = SharedProcessor(seams=Seams(clock=rig.clock, spawn=spawn))
+    rig.processor.start()
+    with pytest.raises(RuntimeError):
+        rig.listen()
+    assert rig.processor.listeners() == []
+
+
 def test_listener_that_has_ended_is_no_thread(rig: Rig) -> None:
     """The number of its thread may be another's by now, which must not be taken for its handler."""
     _, listener = rig.listen()
