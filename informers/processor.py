@@ -420,8 +420,8 @@ class ResyncPeriods:
     """
 
     def __init__(self, default_seconds: float) -> None:
-        self._default_seconds = default_seconds
-        self.check_seconds = default_seconds
+        # Like a handler's period, a negative one means never. With it, the informer's loop would not wait.
+        self._default_seconds = self.check_seconds = max(default_seconds, 0)
 
     def admit(self, requested: float | None, *, started: bool) -> float:
         """

@@ -427,3 +427,11 @@ def test_effective_period(
         assert periods.effective(periods.admit(requested, started=started)) == effective
     assert [entry["log_level"] for entry in logs] == ["warning"] * warns
     assert periods.check_seconds == check
+
+
+@pytest.mark.parametrize("requested", [None, 30.0], ids=["none asked for", "a period"])
+def test_a_negative_default_means_never(requested: float | None) -> None:
+    """As a handler's does. The informer's loop would not wait between two checks."""
+    periods = ResyncPeriods(-1)
+    assert periods.effective(periods.admit(requested, started=False)) == 0
+    assert periods.check_seconds == 0
