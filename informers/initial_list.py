@@ -43,11 +43,21 @@ def unchanged(obj: T) -> T:
 
 
 def forgiving(transform: Callable[[T], T]) -> Callable[[T], T]:
-    """Return a transform that never fails: if the given one fails, it returns the object unchanged."""
+    """
+    Return a transform that never fails: if the given one fails, it returns the object unchanged.
+
+    A result with another name is a failure, too. So is None, from a function that forgets a return.
+    """
+
+    def checked(obj: T) -> T:
+        transformed = transform(obj)
+        if meta_namespace_key_func(transformed) != meta_namespace_key_func(obj):
+            raise ValueError("the transform changed the namespace or the name")
+        return transformed
 
     def call(obj: T) -> T:
         try:
-            return transform(obj)
+            return checked(obj)
         except BaseException as error:
             facts = {"key": meta_namespace_key_func(obj), "err": in_words(error, repr)}
             log.exception("Transform failed: the object is kept whole", kind=type(obj).__name__, **facts)

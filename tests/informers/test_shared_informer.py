@@ -30,9 +30,10 @@ from handloop.apis.meta import Kind
 from handloop.client.decoding.pages import ListPage, Undecodable
 from handloop.client.decoding.watch_stream import EventType, WatchEvent
 from handloop.client.options import ListOptions
-from handloop.informers import shared_informer
+from handloop.informers import indexer, shared_informer
 from handloop.informers.handlers import ResourceEventHandlerFuncs
 from handloop.informers.informer_errors import InformerStopped, MutableKind
+from handloop.informers.keys import NoMetaError, deletion_handling_meta_namespace_key_func
 from handloop.informers.shared_informer import (
     SharedIndexInformer,
 )
@@ -184,14 +185,42 @@ def test_an_object_on_which_a_transform_fails_is_kept_whole(
     assert told == ["default/bad", "default/bad2"]
 
 
-def lose_metadata(obj: Deployment) -> Any:
-    """What the store refuses."""
-    return object() if obj.metadata.name == "bad" else obj
+@pytest.mark.parametrize("supports_watch_list", [False, True], ids=["pages", "stream"])
+@pytest.mark.parametrize(
+    "result", [None, deployment("other")], ids=["a forgotten return", "an object of another name"]
+)
+def test_what_a_transform_must_not_return_is_not_stored(
+    make_rig: MakeRig, supports_watch_list: bool, result: Any
+) -> None:
+    """The object is kept whole. Otherwise a cache that lacks it would be taken for filled."""
+    source = FakeSource(deployment("a"), deployment("bad"), supports_watch_list=supports_watch_list)
+    rig = make_rig(source, transform=lambda obj: result if obj.metadata.name.startswith("bad") else obj)
+    handler, _ = rig.handle()
+    with capture_logs() as logs:
+        rig.run_watching()
+        source.add(deployment("bad2"))
+        handler.wait_for(3)
+    assert handler.names("add") == names(rig.informer.indexer.list()) == ["a", "bad", "bad2"]
+    told = [line["key"] for line in logs if line["event"].startswith("Transform failed")]
+    assert told == ["default/bad", "default/bad2"]
 
 
+@pytest.fixture
+def _store_refuses_bad(monkeypatch: pytest.MonkeyPatch) -> None:
+    key_func = deletion_handling_meta_namespace_key_func
+
+    def refuse(obj: Any) -> str:
+        if key_func(obj) == "default/bad":
+            raise NoMetaError(obj)
+        return key_func(obj)
+
+    monkeypatch.setattr(indexer, "deletion_handling_meta_namespace_key_func", refuse)
+
+
+@pytest.mark.usefixtures("_store_refuses_bad")
 def test_an_object_that_cannot_be_taken_is_passed_over(make_rig: MakeRig) -> None:
     """The error is logged once, as the object is not tried again; the next one is processed."""
-    rig = make_rig(FakeSource(deployment("a")), transform=lose_metadata)
+    rig = make_rig(FakeSource(deployment("a")))
     handler, _ = rig.handle()
     rig.run_watching()
     with capture_logs() as logs:
@@ -204,15 +233,13 @@ def test_an_object_that_cannot_be_taken_is_passed_over(make_rig: MakeRig) -> Non
     assert ["object has no meta" in entry["err"] for entry in logs] == [True]
 
 
+@pytest.mark.usefixtures("_store_refuses_bad")
 @pytest.mark.parametrize("supports_watch_list", [False, True], ids=["pages", "stream"])
 def test_object_that_the_store_refuses_does_not_stop_a_list(
     make_rig: MakeRig, supports_watch_list: bool
 ) -> None:
-    """What a transform leaves without metadata is refused alone; the others of its list are taken."""
-    rig = make_rig(
-        FakeSource(deployment("a"), deployment("bad"), supports_watch_list=supports_watch_list),
-        transform=lose_metadata,
-    )
+    """It is refused alone; the others of its list are taken."""
+    rig = make_rig(FakeSource(deployment("a"), deployment("bad"), supports_watch_list=supports_watch_list))
     with capture_logs() as logs:
         rig.run_synced()
         # refusals are raised once all have been tried
