@@ -233,7 +233,7 @@ class ShardedSource(Generic[T]):
         if self.must_list and self._clock.sleep(SETTLE_SECONDS, stopped):
             return False
         self.asked = self.scope.held.now
-        return not self.is_empty
+        return bool(self.asked.since)  # not is_empty, as a slot may have been added since
 
     def list(self, options: ListOptions) -> ListPage[T]:
         """See ListerWatcher."""

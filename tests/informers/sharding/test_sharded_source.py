@@ -14,7 +14,7 @@ from handloop.client.decoding.sieve import Foreign
 from handloop.client.decoding.watch_stream import WatchEvent
 from handloop.client.errors import APIError
 from handloop.client.options import ListOptions
-from handloop.informers.sharding.held_slots import HeldSlots
+from handloop.informers.sharding.held_slots import Held, HeldSlots
 from handloop.informers.sharding.shard_scope import ShardScope
 from handloop.informers.sharding.sharded_source import ShardedSource
 from handloop.testing.fake_clock import FakeClock
@@ -241,3 +241,23 @@ def test_slots_that_come_within_a_moment_share_a_list() -> None:
         rig.held.remove(slot)
     assert rig.source.is_empty
     assert not rig.source.before_list(threading.Event())
+
+
+def test_a_slot_that_comes_just_after_the_last_has_left_waits_for_the_next_list(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """No list could be asked for: it would name no slot."""
+    rig = Rig("label", FakeListerWatcher())
+    for slot in (0, 1):
+        rig.held.remove(slot)
+
+    def ask(source: ShardedSource[Deployment], held: Held) -> None:
+        vars(source)["asked"] = held
+        rig.held.add(2)
+
+    monkeypatch.setattr(
+        ShardedSource, "asked", property(lambda source: vars(source)["asked"], ask), raising=False
+    )
+    assert not rig.source.before_list(threading.Event())
+    assert rig.source.before_list(threading.Event())
+    assert rig.source.asked.slots == {2}
