@@ -9,6 +9,7 @@ whereas client-go sets one provider for the process.
 from __future__ import annotations
 
 from collections.abc import Hashable
+from contextlib import suppress
 from typing import Final, NamedTuple, Protocol
 
 from handloop.seams.locks import Lock, condition_over
@@ -151,10 +152,16 @@ class MetricsUpdater:
         self._update_at = 0.0
 
     def start_locked(self) -> None:
-        """Start the thread if it was never started. Locks: the caller must hold the queue's lock."""
+        """
+        Start the thread if it was never started.
+
+        If no thread is available, the gauges stay as they are until the next call, and the work goes on.
+        Locks: the caller must hold the queue's lock.
+        """
         if self._thread is None and not self._stopped:
             self._update_at = self._clock.now() + UNFINISHED_WORK_UPDATE_SECONDS
-            self._thread = self._spawn(f"metrics-{self._name}", self._run)
+            with suppress(RuntimeError):  # can't start new thread
+                self._thread = self._spawn(f"metrics-{self._name}", self._run)
 
     def wake_locked(self) -> None:
         """Wake the thread, because an item was delivered. Locks: the caller must hold the queue's lock."""

@@ -68,6 +68,25 @@ def test_a_queue_without_workers_has_no_thread(new_queue: NewQueue) -> None:
 
 
 @both_queues
+def test_a_worker_gets_items_even_if_the_thread_cannot_be_started(new_queue: NewQueue) -> None:
+    """Only the gauges wait for it. The next get starts it."""
+    failures = [RuntimeError("can't start new thread")]
+    started = list[str]()
+
+    def spawn(name: str, target: Callable[[], None]) -> Joinable:
+        if failures:
+            raise failures.pop()
+        started.append(name)
+        return spawn_thread(name, target)
+
+    with new_queue(name="test", metrics_provider=QueueMetricsProvider(), seams=Seams(spawn=spawn)) as queue:
+        queue.add("a")
+        queue.add("b")
+        assert (queue.get(), started) == ("a", [])
+        assert (queue.get(), started) == ("b", ["metrics-test"])
+
+
+@both_queues
 def test_what_is_recorded_when(new_queue: NewQueue, monkeypatch: pytest.MonkeyPatch) -> None:
     """
     Adds, depth, latency, duration and unfinished work of one item's life.
