@@ -266,7 +266,7 @@ def _read_block(descriptor: int, text: bytearray) -> bool:
 def _fetched(output: bytes, api_version: str) -> Fetched:
     try:
         answer = decoder_of(_ExecCredential).decode(output)
-    except (msgspec.DecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # a token in other bytes is a UnicodeDecodeError
         raise _PluginError(f"its answer is not an ExecCredential: {error}") from error
     if answer.api_version != api_version:
         raise _PluginError(f"answered with apiVersion {answer.api_version}, not {api_version}")

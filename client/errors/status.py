@@ -99,7 +99,7 @@ def status_from_body(body: bytes, code: int) -> Status:
     """Read the body of a failed request: a JSON `Status`, or any text, which becomes the message."""
     try:
         value = msgspec.json.decode(body)
-    except (msgspec.DecodeError, RecursionError):
+    except (ValueError, RecursionError):  # msgspec's errors and UnicodeDecodeError are ValueErrors
         return Status(code=code, reason=reason_for_code(code), message=_printable(body))
     if isinstance(value, dict) and value.get("kind") == "Status":
         return status_from_json(value, code=code)

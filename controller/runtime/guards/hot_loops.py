@@ -278,5 +278,5 @@ def _decoded(body: bytes) -> Any:
     """Return the body decoded from JSON, or {} if the body is YAML or empty."""
     try:
         return pruning(msgspec.json.decode)(body)
-    except msgspec.DecodeError:
+    except ValueError:  # msgspec's errors and UnicodeDecodeError
         return {}

@@ -323,7 +323,7 @@ def _decoded(body: bytes | None) -> dict[str, Any]:
     """Return a JSON object, or {} for anything else."""
     try:
         found = msgspec.json.decode(body or b"{}")
-    except msgspec.DecodeError:
+    except ValueError:  # msgspec's errors and UnicodeDecodeError
         return {}
     return found if isinstance(found, dict) else {}
 

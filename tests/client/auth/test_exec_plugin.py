@@ -156,6 +156,7 @@ def status(text: str, version: str = VERSION) -> str:
         ("echo '[]'", "not an ExecCredential: Expected `object`, got `array`"),
         ("printf '\\377'", "not an ExecCredential"),
         (status("[]"), "not an ExecCredential: Expected `object | null`, got `array` - at `$.status`"),
+        (status('{"token":"caf\\351"}').replace("echo", "printf"), "not an ExecCredential: 'utf-8' codec"),
         (status("null"), "without a token"),
         (status("{}"), "without a token"),
         (status('{"clientKeyData":"k"}'), "half a key pair"),

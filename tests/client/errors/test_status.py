@@ -88,6 +88,12 @@ def test_unprintable_bytes_are_escaped_and_long_ones_cut() -> None:
     assert len(status.message) < 2100
 
 
+def test_a_status_that_is_not_utf8_is_text() -> None:
+    """A gateway's page in another encoding is still an error with a code, even inside JSON."""
+    status = status_from_body(b'{"kind":"Status","message":"caf\xe9"}', 502)
+    assert (status.code, status.message) == (502, '{"kind":"Status","message":"caf\\xe9"}')
+
+
 def test_deeply_nested_body_is_text() -> None:
     """A body that no decoder can read is still an error with a code."""
     status = status_from_body(b"[" * 100_000, 500)
