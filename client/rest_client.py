@@ -18,7 +18,7 @@ from contextlib import closing
 from copy import copy
 from functools import cache
 from typing import Final, NamedTuple, Self, TypeVar
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from handloop.client.errors import (
     MAX_WAIT_SECONDS,
@@ -90,8 +90,12 @@ class Call(NamedTuple):
     @property
     def subresource(self) -> str:
         """The subresource of the named object, such as `status`, or "" for the object itself."""
-        last = self.path.rpartition("/")[2]
-        return last if self.name and last != self.name else ""
+        above, _, last = self.path.rpartition("/")
+        plural = self.resource.partition(".")[0]
+        # The path has the name percent-encoded, as in system%3Anode. An object may be named like a
+        # subresource, so the name is expected directly below the plural.
+        is_name = unquote(last) == self.name and (not plural or above.endswith(f"/{plural}"))
+        return last if self.name and not is_name else ""
 
     @property
     def read(self) -> bool:

@@ -10,11 +10,13 @@ import yaml
 from handloop.apis.apps_v1 import Deployment
 from handloop.apis.evolve import evolve
 from handloop.apis.meta import LAST_APPLIED, Kind, ObjectMeta
+from handloop.apis.partial_metadata import PartialObjectMetadata
 from handloop.apis.resource import Resource
 from handloop.apis.unstructured import Unstructured
 from handloop.client.errors import DecodeError, InvalidName, NotFound
 from handloop.client.options import ListOptions
 from handloop.client.resource_client import Client, PatchType, ResourceClient, codec_of
+from handloop.client.rest_client import Call
 from handloop.controller.foo.types import Foo, FooSpec, FooStatus
 from handloop.kinds.core_v1 import Secret
 from support.doubles.scripted_transport import ScriptedStream, ScriptedTransport, Sent, answer
@@ -399,3 +401,23 @@ def test_a_subresource_of_another_kind_is_what_the_server_answers() -> None:
         assert isinstance(found, Unstructured)
         assert (found.resource.kind, found.content()["spec"]) == ("Scale", {"replicas": 3})
     assert isinstance(rig.foos.get("web", namespace="ns", subresource="log-of-its-own"), Foo)
+
+
+@pytest.mark.parametrize("name", ["web", "system:web", "status", "scale", "foos", "ä b"])
+def test_a_call_tells_its_object_from_a_subresource(name: str) -> None:
+    """An encoded name is no subresource, and an object named like a subresource has that one too."""
+    rig = Rig(*[answer(200, BODY)] * 3)
+    calls: list[Call] = []
+    foos = rig.client.telling(lambda call, _: calls.append(call)).resource(Foo)
+    for subresource in ("", "status", "scale"):
+        foos.patch(name, {}, namespace="ns", subresource=subresource)
+    assert [call.subresource for call in calls] == ["", "status", "scale"]
+
+
+def test_the_metadata_of_an_object_with_an_encoded_name() -> None:
+    """As of any other: the kind on the wire is not the kind that was asked for."""
+    partial = b'{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"system:a"}}'
+    found = (
+        Rig(answer(200, partial)).client.resource(PartialObjectMetadata[Foo]).get("system:a", namespace="ns")
+    )
+    assert (type(found).__name__, found.metadata.name) == ("PartialObjectMetadata[Foo]", "system:a")
