@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 import socket
+import ssl
 from collections.abc import Callable, Mapping, Sequence
 from io import BytesIO
 from typing import Any, Final, TypeAlias
@@ -31,6 +32,7 @@ _LIMIT_WITHOUT_BODY: Final = 262_144
 _SHORT_BYTES: Final = 4 << 20
 _LOCK_RANK: Final = 98
 _FINAL_STATUS: Final = 200
+_FAILED_STATUS: Final = 400
 _SWITCHING_PROTOCOLS: Final = 101
 _WITH_BODY: Final = ("POST", "PUT", "PATCH")
 _NOT_IN_A_TARGET: Final = re.compile(r"[^\x21-\x7e]")
@@ -61,12 +63,30 @@ def exchange(
     fields = [("Host", connection.host_header), *headers]
     if body is not None or method in _WITH_BODY:
         fields.append(("Content-Length", str(len(body or b""))))
-    sock.sendall(_head(method, target, fields) + (body or b""))
+    answer = Answer(sock, has_body=method != "HEAD")
+    try:
+        sock.sendall(_head(method, target, fields) + (body or b""))
+    except (ConnectionError, ssl.SSLEOFError):
+        # A server refuses a body that is too large without reading all of it. As in Go, its response counts.
+        if not _is_refusal(answer):
+            raise
+        return answer
     if answer_deadline is not None:
         arm(sock, deadline=answer_deadline)
-    answer = Answer(sock, has_body=method != "HEAD")
     answer.read_head()
     return answer
+
+
+def _is_refusal(answer: Answer) -> bool:
+    """Return whether the server sent an error response before it closed the connection during our send."""
+    try:
+        answer.read_head()
+    except FAILURES:
+        return False
+    answer.keep_alive = False
+    if answer.status < _FAILED_STATUS:
+        answer.drop()
+    return answer.status >= _FAILED_STATUS
 
 
 def _head(method: str, target: str, fields: Fields) -> bytes:

@@ -175,6 +175,40 @@ def test_a_lost_answer(script: Script, method: str) -> None:
         assert server.connections == 1
 
 
+def refusing(answer: bytes) -> Script:
+    """A server that answers without reading the body, ends its side, and closes a moment later, as Go's."""
+
+    def script(peer: Peer) -> None:
+        peer._sock.recv(1024)
+        if answer:
+            peer.send(answer)
+        peer._sock.shutdown(socket.SHUT_WR)
+        time.sleep(0.1)
+
+    return script
+
+
+@pytest.mark.parametrize("tls", [False, True], ids=["plain", "TLS"])
+def test_an_answer_to_a_body_that_was_not_read(authority: CertificateAuthority, tls: bool) -> None:
+    """A 413 to a huge body is read although the send fails, and its connection is not kept."""
+    context = authority.issue("server").server_context() if tls else None
+    refused, body = response(b"too large", status=413), b"x" * (32 << 20)
+    with WireServer(refusing(refused), answering(response(b"ok")), tls=context) as server:
+        connection = HTTPTransport(secure(server, authority))
+        assert connection.request("POST", "/a", body=body)[::2] == (413, b"too large")
+        assert connection.request("GET", "/a").status == 200
+        assert server.connections == 2
+
+
+@pytest.mark.parametrize("answer", [b"", b"HTTP/1.1 ", response(b"ok")], ids=["none", "cut off", "success"])
+def test_a_send_that_fails_without_a_refusal(answer: bytes) -> None:
+    """A success that came before the whole body was sent is none."""
+    with WireServer(refusing(answer)) as server:
+        with pytest.raises(ConnectionBroken) as caught:
+            transport_to(server).request("POST", "/a", body=b"x" * (32 << 20))
+        assert caught.value.outcome_unknown
+
+
 @pytest.mark.parametrize("limits", [{}, {"send_seconds": 5.0}])
 def test_a_swallowed_write_ends_at_its_deadline(limits: Any) -> None:
     """No answer to a write is an unknown outcome after the deadline; the answer is late, not the request."""
