@@ -91,13 +91,19 @@ def load_config(
     Blocks: if the kubeconfig is a pipe, for at most a minute.
     """
     stop = stop or threading.Event()
-    found = _find(kubeconfig or "", environ, home or str(Path.home()), stop)
+    found = _find(kubeconfig or "", environ, home or _home(), stop)
     name = context or found.config.current_context
     if not name and not master:
         if in_cluster_possible(environ, service_account):
             return _in_cluster(environ, service_account)
         raise _no_context(found.config) if found.config.contexts else _nothing(found, service_account)
     return _from_kubeconfig(found, name, master or "", environ, stop)
+
+
+def _home() -> str:
+    """Return our home folder. If we have none, it is the working directory, as in client-go."""
+    home = os.path.expanduser("~")  # noqa: PTH111 - Path.home() raises if there is none
+    return "" if home == "~" else home
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +140,7 @@ def _find_listed(paths: list[str], home: str, not_given: tuple[str, str], stop: 
 
 
 def _short(path: str, home: str) -> str:
-    return "~" + path.removeprefix(home) if path.startswith(home.rstrip("/") + "/") else path
+    return "~" + path.removeprefix(home) if home and path.startswith(home.rstrip("/") + "/") else path
 
 
 def _in_cluster(environ: Mapping[str, str], folder: str) -> ClientConfig:

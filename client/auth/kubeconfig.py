@@ -289,7 +289,8 @@ def _unreadable(path: str, cause: str, *, fix: str = "") -> ConfigError:
 
 def _usual_slip(path: str) -> str:
     if path.startswith("~"):
-        return f'the shell did not expand "~": write {Path(path).expanduser()}'
+        whole = os.path.expanduser(path)  # noqa: PTH111 - Path's raises for a user who does not exist
+        return f'the shell did not expand "~": write {"the whole path" if whole == path else whole}'
     if os.pathsep in path and not Path(path).exists():
         return "--kubeconfig takes one file; a list belongs in $KUBECONFIG"
     return f"check the path: ls -l {path}"

@@ -453,3 +453,25 @@ def test_nothing_secret_in_a_repr(machine: Machine) -> None:
     assert "https://h" in shown
     assert "canary" not in shown
     assert "CERT" not in shown
+
+
+def test_a_path_below_the_home_of_nobody(machine: Machine) -> None:
+    """The shell leaves such a path as it is; it is a missing file, as any other."""
+    error = machine.problem(kubeconfig="~nobody-of-this-name/.kube/config")
+    assert (error.kind, error.fix) == (
+        ConfigProblem.UNREADABLE,
+        'the shell did not expand "~": write the whole path',
+    )
+
+
+def test_a_user_without_a_home(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a container whose user is only a number: a given kubeconfig and the pod's are found."""
+    monkeypatch.delenv("HOME", raising=False)
+    monkeypatch.setattr("os.getuid", lambda: 4_123_456)
+    monkeypatch.chdir(machine.folder)
+    path, service_account = machine.config("a", "https://a:1"), str(machine.service_account)
+    assert load_config(kubeconfig=path, environ={}).source == path
+    with pytest.raises(ConfigError, match="no cluster configuration"):
+        load_config(environ={}, service_account=service_account)
+    machine.pod()
+    assert load_config(environ=machine.environ, service_account=service_account).source == "in-cluster"
