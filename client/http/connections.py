@@ -105,7 +105,7 @@ def open_connection(route: Route, context: Any, deadline: float) -> Connection:
     """
     Open a connection, and complete the TLS handshake with an https server.
 
-    If there is a proxy, an https server is reached through a tunnel.
+    If there is a proxy, an https server is reached through a tunnel. TLS to a proxy trusts the system's CAs.
 
     Args: context is the SSLContext for an https server, otherwise None.
     Raises: OSError (including ssl.SSLError, socket.gaierror, TimeoutError), http.client.HTTPException.
@@ -117,6 +117,8 @@ def open_connection(route: Route, context: Any, deadline: float) -> Connection:
             if route.proxy is not None:
                 sock = _tunnelled(sock, route, route.proxy, context)
             sock = _secured(sock, context, _asked_name(route.verified_name))
+        elif route.proxy is not None and route.proxy.scheme == "https":
+            sock = _secured(sock, build_context(TLSOptions()), _asked_name(route.proxy.hostname or ""))
     except BaseException:
         sock.close()
         raise
@@ -137,7 +139,7 @@ def _connected(route: Route, deadline: float) -> DeadlineSocket:
 
 def _tunnelled(sock: Any, route: Route, proxy: SplitResult, context: ssl.SSLContext) -> Any:
     """
-    Return the socket once the proxy has opened a tunnel. TLS to the proxy trusts the system's CAs.
+    Return the socket once the proxy has opened a tunnel.
 
     Raises: OSError that contains `Tunnel connection failed` if the proxy refuses; HTTPException if its
     response is invalid.

@@ -144,6 +144,20 @@ def test_http_goes_through_a_proxy_by_its_full_name() -> None:
         assert proxy.requests[0].headers["proxy-authorization"] == "Basic dTpw"
 
 
+def test_http_goes_through_a_proxy_that_speaks_tls_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The request, with its token and the proxy's password, is not sent to the proxy in plain text."""
+    authority = CertificateAuthority(tmp_path)
+    monkeypatch.setenv("SSL_CERT_FILE", str(authority.certificate))
+    with WireServer(answering(response(BODY)), tls=authority.issue("proxy").server_context()) as proxy:
+        connection, answer = ask("http://k8s.example", proxy=f"https://u:p@127.0.0.1:{proxy.port}")
+        assert b"".join(iter(answer.read_block, b"")) == BODY
+        connection.close()
+        assert proxy.requests[0].target == "http://k8s.example/path"
+        assert proxy.requests[0].headers["proxy-authorization"] == "Basic dTpw"
+
+
 def test_tls_server_name_is_what_is_verified_and_asked_for(tmp_path: Path) -> None:
     """The kubeconfig's tls-server-name replaces the host in the handshake and the check."""
     authority = CertificateAuthority(tmp_path)
