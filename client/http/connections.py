@@ -176,6 +176,7 @@ def _secured(sock: Any, context: ssl.SSLContext, name: str) -> Any:
         from urllib3.util.ssltransport import SSLTransport  # noqa: PLC0415
 
         return SSLTransport(sock, context, name)
+    sock.settimeout(sock.left())  # the handshake uses this timeout, and a proxy may have taken some of it
     context.sslsocket_class = DeadlineSSLSocket
     return context.wrap_socket(sock, server_hostname=name)
 

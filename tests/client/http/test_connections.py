@@ -133,6 +133,30 @@ def test_https_goes_through_a_proxy_that_speaks_tls_itself(
         assert proxy.requests[0].target == "k8s.example:6443"
 
 
+def test_a_handshake_ends_at_the_deadline_after_a_slow_proxy() -> None:
+    """The time that the tunnel took is not given to the handshake again."""
+    spare: list[float] = []
+
+    class Context:
+        def wrap_socket(self, sock: socket.socket, **_: object) -> None:
+            timeout = sock.gettimeout()
+            assert timeout is not None
+            spare.append(timeout - (deadline - time.monotonic()))
+            raise OSError("no handshake")
+
+    def slow(peer: Peer) -> None:
+        peer.receive()
+        time.sleep(0.5)
+        peer.send(b"HTTP/1.1 200 Connection established\r\n\r\n")
+        peer.wait_for_hangup()
+
+    with WireServer(slow) as proxy:
+        deadline = time.monotonic() + 10
+        with pytest.raises(OSError, match="no handshake"):
+            open_connection(route_to("https://k8s.example", proxy.url), Context(), deadline)
+    assert spare[0] < 0.4
+
+
 def test_http_goes_through_a_proxy_by_its_full_name() -> None:
     """A plain server behind a proxy is named in the request line, and the proxy gets its password."""
     with WireServer(answering(response(BODY))) as proxy:
