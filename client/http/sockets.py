@@ -11,9 +11,11 @@ from __future__ import annotations
 import socket
 import ssl
 import time
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from handloop.seams.threads import Spawn, spawn_thread
+
+_LEAST_SECONDS: Final = 2.0
 
 
 class _Deadline:
@@ -169,13 +171,16 @@ def connect(addresses: list[Address], *, deadline: float) -> socket.socket:
     """
     Connect to the first address that answers. Turn off Nagle's algorithm, and turn on keep-alive.
 
+    Each address gets an equal share of the time left, but at least two seconds, as in Go. An address that
+    drops packets, such as that of a dead replica, leaves time for the others.
+
     Raises: the last address's OSError if no address answers; TimeoutError at the deadline.
     Blocks: at most until the deadline.
     """
     error: OSError = OSError("the name has no address")
-    for address in addresses:
+    for position, address in enumerate(addresses):
         try:
-            return _connect_one(address, deadline)
+            return _connect_one(address, deadline, share=len(addresses) - position)
         except OSError as failure:
             error = failure
     try:
@@ -184,14 +189,15 @@ def connect(addresses: list[Address], *, deadline: float) -> socket.socket:
         del error  # otherwise the error and this frame would keep each other alive
 
 
-def _connect_one(address: Address, deadline: float) -> socket.socket:
+def _connect_one(address: Address, deadline: float, *, share: int) -> socket.socket:
     left = seconds_until(deadline)
     sock = socket.socket(address.family, socket.SOCK_STREAM)
     try:
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        sock.settimeout(left)
+        sock.settimeout(min(left, max(left / share, _LEAST_SECONDS)))
         sock.connect(address.socket_address)
+        sock.settimeout(seconds_until(deadline))  # a TLS handshake uses this timeout
     except BaseException:
         sock.close()
         raise

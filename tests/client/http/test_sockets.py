@@ -3,12 +3,20 @@ from __future__ import annotations
 import socket
 import ssl
 import time
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from handloop.client.http.sockets import DeadlineSocket, DeadlineSSLSocket, connect, resolve, with_deadline
+from handloop.client.http.sockets import (
+    Address,
+    DeadlineSocket,
+    DeadlineSSLSocket,
+    connect,
+    resolve,
+    with_deadline,
+)
 from support.checks.threads import DEADLINE_SECONDS
 from support.servers.certificates import CertificateAuthority
 from support.servers.wire_server import Peer, WireServer, answering, response, silent_after
@@ -171,6 +179,25 @@ def test_refused_everywhere_is_the_last_error() -> None:
         connect(resolve("127.0.0.1", closed, deadline=soon()), deadline=soon())
     with pytest.raises(OSError, match="no address"):
         connect([], deadline=soon())
+
+
+def test_an_address_that_drops_packets_leaves_time_for_the_next() -> None:
+    """As the address of a dead replica, or IPv6 without a route: each has its share of the time."""
+    with ExitStack() as stack, WireServer(answering(response())) as server:
+        dropping = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=0))
+        for _ in range(3):  # a full queue drops all further connections
+            filler = stack.enter_context(socket.socket())
+            filler.setblocking(False)
+            filler.connect_ex(dropping.getsockname())
+        silent, answers = (
+            Address(socket.AF_INET, ("127.0.0.1", port)) for port in (dropping.getsockname()[1], server.port)
+        )
+        deadline = time.monotonic() + 6
+        with connect([silent, answers], deadline=deadline) as sock:
+            assert sock.getpeername()[1] == server.port
+            timeout = sock.gettimeout()  # what follows has all of the time that is left, and no more
+            assert timeout is not None
+            assert deadline - time.monotonic() <= timeout <= 5
 
 
 def test_a_deadline_that_has_passed() -> None:
