@@ -142,6 +142,8 @@ def _load_ca(context: ssl.SSLContext, options: TLSOptions) -> None:
     try:
         text = (options.ca or read_file(options.ca_file)).decode("ascii")
         context.load_verify_locations(cadata=text)
+        # As in Go, every given certificate is trusted, even one that another authority has signed.
+        context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     except (OSError, ValueError) as error:
         raise _certificate_error("the cluster's CA certificate cannot be loaded", where, error) from error
 

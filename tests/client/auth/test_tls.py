@@ -52,6 +52,16 @@ def test_a_ca_without_extensions_is_trusted(tmp_path: Path) -> None:
     assert not shakes_hands(strict, serving)
 
 
+def test_an_intermediate_ca_is_trusted_without_its_root(tmp_path: Path) -> None:
+    """As by Go, where a company's CA signs the cluster's and the kubeconfig has only that one."""
+    root = CertificateAuthority(tmp_path / "root", "root")
+    authority = CertificateAuthority(tmp_path / "ca", signer=root)
+    serving = authority.issue("server").server_context()
+    for ca, trusted in ((authority, True), (CertificateAuthority(tmp_path / "other"), False)):
+        options = TLSOptions(ca=ca.certificate.read_bytes())
+        assert shakes_hands(build_context(options), serving) is trusted
+
+
 def shakes_hands(client: ssl.SSLContext, server: ssl.SSLContext) -> bool:
     """Whether the client trusts the server, both in this thread."""
     to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()

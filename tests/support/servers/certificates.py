@@ -42,24 +42,33 @@ class CertificateAuthority:
     """
     A CA of its own in a folder.
 
-    One that is bare has CA:TRUE for its only extension, as those of many clusters.
+    One that is bare has CA:TRUE for its only extension, as those of many clusters. One with a signer is an
+    intermediate CA.
     """
 
-    def __init__(self, folder: Path, name: str = "handloop-test-ca", *, bare: bool = False) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        name: str = "handloop-test-ca",
+        *,
+        bare: bool = False,
+        signer: CertificateAuthority | None = None,
+    ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.certificate = folder / "ca.crt"
         self._folder = folder
         self._name = name
         self._bare = bare
         self._key = ec.generate_private_key(ec.SECP256R1())
-        builder = _builder(name, name, self._key, days=2)
+        signer = signer or self
+        builder = _builder(name, signer._name, self._key, days=2)
         builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
         if not bare:
             usage = dict.fromkeys(_USES, False) | {"key_cert_sign": True, "crl_sign": True}
             builder = builder.add_extension(x509.KeyUsage(**usage), critical=True)
             own = x509.SubjectKeyIdentifier.from_public_key(self._key.public_key())
             builder = builder.add_extension(own, critical=False)
-        _write(self.certificate, builder.sign(self._key, hashes.SHA256()))
+        _write(self.certificate, builder.sign(signer._key, hashes.SHA256()))
 
     def issue(self, name: str, alt_names: str = "IP:127.0.0.1,DNS:localhost", *, days: int = 1) -> Issued:
         """A certificate signed by this CA; negative days make one that has expired."""
