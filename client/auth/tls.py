@@ -140,7 +140,8 @@ def _load_ca(context: ssl.SSLContext, options: TLSOptions) -> None:
         return
     where = "certificate-authority-data" if options.ca else options.ca_file
     try:
-        text = (options.ca or read_file(options.ca_file)).decode("ascii")
+        # A bundle can have names in any encoding between its certificates. As in Go, they do not matter.
+        text = (options.ca or read_file(options.ca_file)).decode("ascii", "backslashreplace")
         context.load_verify_locations(cadata=text)
         # As in Go, every given certificate is trusted, even one that another authority has signed.
         context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN

@@ -41,6 +41,15 @@ def test_a_ca_from_file_or_data(authority: CertificateAuthority) -> None:
         assert len(build_context(options).get_ca_certs()) == 1
 
 
+def test_a_ca_between_words_in_any_encoding(authority: CertificateAuthority, tmp_path: Path) -> None:
+    """Such as a bundle that names its authorities in UTF-8."""
+    pem = authority.certificate.read_bytes()
+    bundle = tmp_path / "bundle.crt"
+    bundle.write_bytes("# Főtanúsítvány\n".encode() + pem + b"# caf\xe9\n")
+    for options in (TLSOptions(ca_file=str(bundle)), TLSOptions(ca=bundle.read_bytes())):
+        assert len(build_context(options).get_ca_certs()) == 1
+
+
 def test_a_ca_without_extensions_is_trusted(tmp_path: Path) -> None:
     """As by Go. Python 3.13's default context refuses it, and with it clusters of EKS, GKE and microk8s."""
     authority = CertificateAuthority(tmp_path / "bare", bare=True)
