@@ -195,7 +195,10 @@ class FetchedCredentials(Credentials):
                 return fetched
             start, self._running = not self._running, True
         if start:
-            self._spawn(f"credentials-{self._name}", self._run)
+            try:
+                self._spawn(f"credentials-{self._name}", self._run)
+            except RuntimeError as error:  # no more threads: a later request tries again
+                self._end(self._problem(str(error)))
         return self._await(min(timeout_seconds, FETCH_SECONDS))
 
     def _fresh_locked(self) -> Fetched | None:
@@ -224,6 +227,9 @@ class FetchedCredentials(Credentials):
             outcome = error
         except Exception as error:  # noqa: BLE001 - an external program may fail in any way
             outcome = self._problem(str(error))
+        self._end(outcome)
+
+    def _end(self, outcome: Fetched | ConfigError) -> None:
         with self._changed:
             self._outcome, self._usable, self._running = outcome, True, False
             self._fetched_at = self._clock.now()

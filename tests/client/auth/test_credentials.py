@@ -19,6 +19,7 @@ from handloop.client.auth.credentials import (
 from handloop.client.auth.tls import KeyPair
 from handloop.client.errors import ConfigError, ConfigProblem
 from handloop.seams.seams import Seams
+from handloop.seams.threads import Joinable, spawn_thread
 from handloop.testing.fake_clock import FakeClock
 from support.checks.captured_logs import captured_logs
 from support.checks.threads import Background
@@ -255,6 +256,21 @@ def test_no_caller_waits_beyond_its_deadline() -> None:
     release.set()
     assert patient.result() == "Bearer late"
     assert rig.fetches == 1
+
+
+def test_a_thread_that_does_not_start_is_tried_again_next_time() -> None:
+    """As at a pod's limit of processes: the requests after it do not wait for a fetch that never began."""
+    limits = iter([True, False])
+
+    def spawn(name: str, target: Callable[[], None]) -> Joinable:
+        if next(limits):
+            raise RuntimeError("can't start new thread")
+        return spawn_thread(name, target)
+
+    credentials = FetchedCredentials("login", lambda: Fetched("Bearer x"), seams=Seams(spawn=spawn))
+    with pytest.raises(ConfigError, match="can't start new thread"):
+        credentials.authorization(5.0)
+    assert credentials.authorization(5.0) == "Bearer x"
 
 
 def test_nothing_secret_in_a_repr(tmp_path: Path) -> None:
