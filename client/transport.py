@@ -349,7 +349,7 @@ class HTTPTransport:
             sent=sent,
             seconds=request.seconds,
             verified_name=self._route.verified_name,
-            proxy=f"{proxy.scheme}://{proxy.hostname}:{proxy.port}" if proxy else "",
+            proxy=shown_server(proxy.geturl()) if proxy else "",
             probe=self._connections.shown_certificate,
         )
 

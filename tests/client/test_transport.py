@@ -690,6 +690,20 @@ def test_a_proxy_that_refuses_is_named() -> None:
             HTTPTransport(config).request("GET", "/")
 
 
+@pytest.mark.parametrize("proxy", ["http://127.0.0.1", "http://[::1]", "http://[::1]:3128"])
+def test_a_proxy_is_named_as_it_was_written(proxy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a port, or with the brackets of its address, and without its password."""
+
+    def refuse(*_: object, **__: object) -> socket.socket:
+        raise ConnectionRefusedError
+
+    monkeypatch.setattr("handloop.client.http.connections.connect", refuse)
+    config = ClientConfig(host="https://k8s.example", proxy_url=proxy.replace("//", "//u:canary@"))
+    with pytest.raises(ProxyError) as caught:
+        HTTPTransport(config).request("GET", "/")
+    assert caught.value.reason == f"proxy {proxy} refused the connection"
+
+
 @pytest.fixture
 def _headers_logged() -> Iterator[None]:
     set_verbosity(7)
