@@ -14,7 +14,7 @@ from handloop.apis.declaration import Scope
 from handloop.apis.decoders import decoder_of
 from handloop.apis.resource import Resource
 from handloop.apis.unstructured import Unstructured
-from handloop.client.decoding.json_text import read
+from handloop.client.decoding.json_text import null_as_absent, read
 from handloop.client.errors import ClientError, Forbidden, NoKindMatch, NotFound
 from handloop.client.rest_client import Call, RESTClient
 
@@ -189,7 +189,7 @@ class Discovery:
 
     def _get(self, path: str, kind: type[A]) -> A:
         body = self._rest.send(Call("get", "GET", path)).body
-        return read(decoder_of(kind).decode, body, f"not what {path} should answer")
+        return read(null_as_absent(decoder_of(kind).decode), body, f"not what {path} should answer")
 
     def _get_or_none(self, path: str, kind: type[A]) -> A | None:
         try:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from handloop.apis.resource import Resource
-from handloop.client.discovery import Discovery, Version
+from handloop.client.discovery import Discovery, GroupResources, ServedResource, Version
 from handloop.client.errors import DecodeError, Forbidden
 from handloop.client.rest_client import RESTClient
 from handloop.controller.foo.types import Foo
@@ -50,6 +50,15 @@ def test_resources_of_a_group_and_version() -> None:
     assert "update" in status.verbs
     assert resources.find("foos", "scale") is None
     assert resources.find("nothing") is None
+
+
+def test_null_in_place_of_a_list_is_an_empty_list() -> None:
+    """As Go's servers, such as an aggregated one that has no resources at the moment, write it."""
+    nothing = answer(200, b'{"kind":"APIResourceList","resources":null}')
+    custom = answer(200, b'{"resources":[{"name":"pods/x","shortNames":null,"verbs":null}]}')
+    found, _ = discovery(nothing, custom)
+    assert found.resources("custom.metrics.k8s.io", "v1beta1") == GroupResources()
+    assert found.resources("custom.metrics.k8s.io", "v1beta1") == GroupResources((ServedResource("pods/x"),))
 
 
 def test_a_group_that_is_not_served_is_empty() -> None:
