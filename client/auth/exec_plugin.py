@@ -54,7 +54,7 @@ class _PluginError(Exception):
 
 class _Variable(msgspec.Struct):
     name: str
-    value: str = ""
+    value: str | None = None
 
 
 class _Plugin(msgspec.Struct, rename="camel"):
@@ -167,7 +167,7 @@ def _environment(plugin: _Plugin, cluster: Mapping[str, Any], *, asks: bool) -> 
         asked = {key: value for key, value in cluster.items() if key != "extensions"}
         spec["cluster"] = {**asked, **({"config": own[0]} if own else {})}
     info = {"apiVersion": plugin.api_version, "kind": "ExecCredential", "spec": spec}
-    added = {variable.name: variable.value for variable in plugin.env or ()}
+    added = {variable.name: variable.value or "" for variable in plugin.env or ()}
     return {**os.environ, **added, "KUBERNETES_EXEC_INFO": json.dumps(info, default=str)}
 
 

@@ -103,12 +103,13 @@ def test_arguments_environment_and_cluster(tmp_path: Path) -> None:
     """The plugin gets its arguments, its environment, and the cluster if it asked."""
     body = (
         'test "$1" = login || exit 3\n'
+        'test "${EMPTY-unset}" = "" || exit 4\n'  # `value:` with nothing after it is null in YAML
         f'printf \'{{"kind":"ExecCredential","apiVersion":"{VERSION}","status":{{"token":"%s"}}}}\' '
         '"$PREFIX-$(echo $KUBERNETES_EXEC_INFO | tr -dc a-zA-Z0-9)"'
     )
     section = plugin(tmp_path, body) | {
         "args": ["login"],
-        "env": [{"name": "PREFIX", "value": "p"}],
+        "env": [{"name": "PREFIX", "value": "p"}, {"name": "EMPTY", "value": None}],
         "provideClusterInfo": True,
     }
     own = {"name": "client.authentication.k8s.io/exec", "extension": {"audience": "a"}}
