@@ -265,9 +265,10 @@ class RESTClient:
                 call.method, call.path, query=call.query, headers=self._headers_of(call)
             )
             if stream.status >= _FAILED:
-                self._finish(call, started_at, str(stream.status))
                 with closing(stream):
-                    raise self._error(call, Response(stream.status, stream.headers, stream.read_all()))
+                    response = Response(stream.status, stream.headers, stream.read_all())
+                self._finish(call, started_at, str(stream.status))
+                raise self._error(call, response)
         except TransportError as error:
             self._unanswered(call, started_at, error)
             raise

@@ -360,6 +360,18 @@ def test_a_watch_that_cannot_be_opened_is_counted() -> None:
     assert rig.metrics.of("total") == [("<error>", "GET", "test:6443")]
 
 
+def test_a_refusal_of_a_watch_that_breaks_off_is_no_answer() -> None:
+    """It is counted once, and does not end the back-off of all who wait for the server."""
+    stream = ScriptedStream(status=503, end=ConnectionBroken("cut off"))
+    rig = Rig(streams=[stream])
+    rig.client.reachability.lost()
+    with pytest.raises(ConnectionBroken) as caught:
+        rig.client.open(READ)
+    assert stream.closed.is_set()
+    assert rig.metrics.of("total") == [("<error>", "GET", "test:6443")]
+    assert caught.value.returns_seen == 0
+
+
 def test_a_read_that_is_repeated_is_reported_at_level_2() -> None:
     """Its connection broke: it takes longer, and -v 2 logs why. Waits that were asked for are level 4."""
     rig = Rig(ConnectionBroken("reset"), answer(429, Retry_After="3"), answer(200, b"ok"))

@@ -60,6 +60,8 @@ class ScriptedStream:
         return b""
 
     def read_all(self) -> bytes:
+        if self._end is not None:
+            raise self._end
         return b"".join(self._blocks)
 
     def close(self) -> None:
