@@ -217,7 +217,8 @@ class Answer:
     def on_header(self, name: bytes, value: bytes) -> None:
         """The parser calls this for each field of the head, and of the trailer, which is ignored."""
         if not self._has_head:
-            self.headers.add(name.decode("latin-1"), value.decode("latin-1"))
+            # The parser keeps the white space after a value, which is not a part of it.
+            self.headers.add(name.decode("latin-1"), value.decode("latin-1").rstrip(" \t"))
 
     def on_headers_complete(self) -> None:
         """

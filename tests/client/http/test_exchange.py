@@ -170,6 +170,17 @@ def test_header_names_have_no_case() -> None:
     assert answer.headers.get("missing") is None
 
 
+@pytest.mark.parametrize("space", [" ", "  "])
+def test_white_space_after_a_value_is_not_a_part_of_it(space: str) -> None:
+    """A chunked body stays one, so that a cut between two chunks is noticed."""
+    head = f"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked{space}\r\nX-A: a b{space}\r\n\r\n".encode()
+    answer = answer_of(head, chunk(b"abc"))
+    assert answer.headers["x-a"] == "a b"
+    assert answer.read_block() == b"abc"
+    with pytest.raises(ConnectionBroken):
+        answer.read_block()
+
+
 @pytest.mark.parametrize(
     ("head", "kept"),
     [
