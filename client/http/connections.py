@@ -128,7 +128,7 @@ def open_connection(route: Route, context: Any, deadline: float) -> Connection:
 def _connected(route: Route, deadline: float) -> DeadlineSocket:
     """Return a socket that is connected to the first hop."""
     first_hop = route.proxy or route.server
-    host = first_hop.hostname or ""
+    host = _host(first_hop)
     started_at = time.monotonic()
     addresses = resolve(host, _port(first_hop), deadline=deadline, spawn=route.spawn)
     route.resolved(host=host, seconds=time.monotonic() - started_at)
@@ -184,6 +184,12 @@ def _secured(sock: Any, context: ssl.SSLContext, name: str) -> Any:
 def _asked_name(host: str) -> str:
     """Return a host as certificates spell it: a name without a final dot, an address without its zone."""
     return host.partition("%")[0] if ":" in host else host.rstrip(".")
+
+
+def _host(url: SplitResult) -> str:
+    """Return the host to connect to. A URL has the zone of an address as %25eth0."""
+    host = url.hostname or ""
+    return unquote(host) if ":" in host else host
 
 
 def _port(url: SplitResult) -> int:
@@ -272,9 +278,7 @@ class Connections:
         if self._route.proxy is not None:
             return None
         try:
-            addresses = resolve(
-                server.hostname or "", _port(server), deadline=deadline, spawn=self._route.spawn
-            )
+            addresses = resolve(_host(server), _port(server), deadline=deadline, spawn=self._route.spawn)
             return shown_certificate(connect(addresses, deadline=deadline), self._route.verified_name)
         except OSError:
             return None

@@ -182,6 +182,15 @@ def test_http_goes_through_a_proxy_that_speaks_tls_itself(
         assert proxy.requests[0].headers["proxy-authorization"] == "Basic dTpw"
 
 
+def test_the_zone_of_an_address_is_decoded() -> None:
+    """A URL has it as %25, and the Host header has none. Nobody has this address, so nothing answers."""
+    route = route_to("http://[fe80::1%25lo]:1")
+    with pytest.raises(OSError) as caught:
+        open_connection(route, None, time.monotonic() + 5)
+    assert not isinstance(caught.value, socket.gaierror)
+    assert route.host_header == "[fe80::1]:1"
+
+
 def test_tls_server_name_is_what_is_verified_and_asked_for(tmp_path: Path) -> None:
     """The kubeconfig's tls-server-name replaces the host in the handshake and the check."""
     authority = CertificateAuthority(tmp_path)
