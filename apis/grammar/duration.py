@@ -57,7 +57,8 @@ def _part(text: str, whole: str, decimals: str, unit: str) -> int:
         what = f'unknown unit "{unit}"' if unit else "missing unit"
         raise DurationError(f'time: {what} in duration "{text}"')
     size, counted = _UNITS[unit], decimals[:_DIGITS]
-    if len(whole.lstrip("0")) > len(str(_LARGEST)):
+    whole = whole.lstrip("0")  # int() counts leading zeros against its limit of 4300 digits
+    if len(whole) > len(str(_LARGEST)):
         raise DurationError(f'time: invalid duration "{text}"')
     fraction = int(int(counted or "0") * (size / 10 ** len(counted)))  # computed with floats, as Go does
     return int(whole or "0") * size + fraction

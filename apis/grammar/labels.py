@@ -17,6 +17,7 @@ from typing import Final
 from .label_syntax import label_key_errors, label_value_errors
 
 _INT64: Final = range(-(2**63), 2**63)
+_INT64_DIGITS: Final = 19
 _INTEGER: Final = re.compile(r"[+-]?[0-9]+")
 _TOKEN: Final = re.compile(r"==|!=|[=!<>(),]|[^=!<>(), \t\r\n]+")
 _PUNCTUATION: Final = frozenset(("", "==", "!=", "=", "!", "<", ">", "(", ")", ","))
@@ -180,9 +181,11 @@ def _quoted(text: str) -> str:
 
 def _integer(text: str) -> int | None:
     """Return the text as a 64-bit integer, or None if it is not one in decimal notation."""
-    if not _INTEGER.fullmatch(text):
+    digits = text.lstrip("+-0")
+    # int() raises ValueError above 4300 digits, and counts leading zeros.
+    if not _INTEGER.fullmatch(text) or len(digits) > _INT64_DIGITS:
         return None
-    number = int(text)
+    number = int(digits or "0") * (-1 if text[0] == "-" else 1)
     return number if number in _INT64 else None
 
 

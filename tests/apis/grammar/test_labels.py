@@ -346,6 +346,16 @@ def test_random_selectors_against_a_real_server(server: LabelledConfigMaps, seed
         assert server.selected(text) == server.expected(text), text
 
 
+@pytest.mark.parametrize(
+    ("value", "number"), [("1" * 5000, False), ("0" * 5000, True)], ids=["digits", "zeros"]
+)
+def test_a_number_of_thousands_of_digits(value: str, number: bool) -> None:
+    """A number as long as a URL can be is refused in the server's words, by its size or its length."""
+    with pytest.raises(SelectorError, match="must be no more than 63 bytes") as raised:
+        parse_selector(f"a>{value}")
+    assert (NUMBER in str(raised.value)) is not number
+
+
 def test_selectors_are_immutable() -> None:
     """They are shared between threads."""
     requirement = Requirement("a", EXISTS)
