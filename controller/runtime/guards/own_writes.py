@@ -191,6 +191,7 @@ class OwnWrites:
         if floor.resource_version:
             floor = floor._replace(outside=not mirror.would_hold(body))
         with self._lock:
+            self._expire_locked()
             floors = self._floors.get(name, {})
             before = floors.get((floor.resource, floor.name))
             if before is not None and not floor.resource_version:
@@ -246,6 +247,7 @@ class OwnWrites:
     def _watch(self, name: ObjectName) -> dict[_Target, _Floor]:
         """Return a name's floors. From now on, watch events of the written objects wake the name."""
         with self._lock:
+            self._expire_locked()
             floors = self._floors.get(name, {})
             for target in floors:
                 self._waiting.setdefault(target, set()).add(name)
@@ -349,6 +351,7 @@ class OwnWrites:
     def _keep(self, name: ObjectName, floors: dict[_Target, _Floor], unmet: dict[_Target, _Floor]) -> None:
         """Store only the unmet floors of a name. If all floors are met, end its wait."""
         with self._lock:
+            self._expire_locked()
             self._forget_targets_locked(name, floors.keys() - unmet.keys())
             if unmet:
                 # Store the entry again, so that its age counts from now.
@@ -358,6 +361,12 @@ class OwnWrites:
             parked_at = self._parked_at.pop(name, None)
         if parked_at is not None:
             self._metrics.waited(self._clock.now() - parked_at)
+
+    def _expire_locked(self) -> None:
+        """Forget parked names that were never looked at again, so that no later wait counts from then."""
+        for name, floors in self._floors.expire():
+            self._parked_at.pop(name, None)
+            self._forget_targets_locked(name, floors)
 
     def _forget_targets_locked(self, name: ObjectName, targets: Iterable[_Target]) -> None:
         for target in targets:

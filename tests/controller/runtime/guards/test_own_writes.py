@@ -373,6 +373,27 @@ def test_floors_of_a_name_that_comes_no_more_are_dropped_in_time(floors: Floors)
     assert floors.asked == []
 
 
+def test_the_next_wait_of_a_name_that_was_parked_and_came_no_more_starts_anew(floors: Floors) -> None:
+    """An object deleted while it was parked may have no reconcile. A new one of its name waits in full."""
+    floors.wrote(deployment("child", 5))
+    assert floors.wait() > 0
+    floors.clock.advance(KEPT_SECONDS + 6)
+    floors.mirror.put(deployment("child", 5))
+    floors.wrote(deployment("child", 6))
+    assert floors.wait() == 5
+    assert floors.told("timeouts_total") == 0
+
+
+def test_nothing_is_left_of_a_parked_name_that_comes_no_more(floors: Floors) -> None:
+    """Neither when it was parked, nor what it waited for."""
+    floors.wrote(deployment("child", 5))
+    assert floors.wait() > 0
+    floors.clock.advance(KEPT_SECONDS + 6)
+    assert floors.wait(OTHER) == 0
+    assert not floors.writes._waiting
+    assert not floors.writes._parked_at
+
+
 def test_it_can_be_turned_off() -> None:
     """A timeout of 0: nothing is remembered."""
     floors = Floors(timeout_seconds=0)
