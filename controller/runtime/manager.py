@@ -82,6 +82,8 @@ T = TypeVar("T", bound=Kind)
 PATIENCE_SECONDS: Final = 2.0
 """How long a controller's request waits for a busy server in total. A busy server often asks for 1 s."""
 
+_SHARDS_ALONE: Final = "shards need all namespaces and no leader election, because all replicas work"
+
 
 class Manager(Roster):
     """
@@ -141,7 +143,7 @@ class Manager(Roster):
         self.reconcile_metrics = ReconcileMetrics(registry)
         self.own_write_metrics = OwnWriteMetrics(registry)
         if shards is not None and (namespaces or leader_election is not None):
-            raise ValueError("shards need all namespaces and no leader election, because all replicas work")
+            raise ValueError(_SHARDS_ALONE)
         self.replica: Share = (
             Sole(self.seconds_to_write)
             if shards is None
@@ -334,8 +336,10 @@ class Manager(Roster):
         The lock can use this manager's recorder.
 
         Args: on_waiting and on_lost work as in LeaderCallbacks.
-        Raises: ValueError for conflicting durations, or a lock without an identity.
+        Raises: ValueError for conflicting durations, a lock without an identity, or a manager with shards.
         """
+        if self.replica.is_divided:
+            raise ValueError(_SHARDS_ALONE)
         callbacks = LeaderCallbacks(
             on_started_leading=self._lifetime.lead,
             on_waiting=on_waiting,

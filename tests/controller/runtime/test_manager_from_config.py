@@ -171,6 +171,12 @@ def test_a_lease_needs_a_namespace_outside_a_cluster(config: ClientConfig) -> No
         Manager.from_config(config, name="greeter", leader_election="greeter")
 
 
+def test_shards_with_leader_election_are_refused(config: ClientConfig) -> None:
+    """Only one replica would lead, and it would work only on its own slots."""
+    with pytest.raises(ValueError, match="shards need all namespaces and no leader election"):
+        Manager.from_config(config, name="a", leader_election=QUICK, shards=Shards(2, lease="b/c"))
+
+
 def test_the_leases_of_shards_are_named_after_the_program(
     config: ClientConfig, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -290,6 +290,8 @@ def test_what_cannot_be_sharded_is_refused(cluster: ManagedSandbox) -> None:
         ManagedSandbox().manager(
             shards=Shards(4, lease="default/x"), leader_election=LeaderElectionConfig(lock)
         )
+    with pytest.raises(ValueError, match=r"^shards need all namespaces and no leader election"):
+        manager_of(ManagedSandbox()).elect(LeaderElectionConfig(lock))
 
 
 def test_runnables_that_cannot_be_sharded_are_refused(cluster: ManagedSandbox) -> None:
