@@ -392,7 +392,13 @@ class Caches:
 
         Blocks: until the caches are up to date, or until stop is set.
         """
-        catch_up(self.informers(), stop, clock=self._clock, is_failing=lambda each: failing(each) is not None)
+        catch_up(
+            self.informers(),
+            stop,
+            clock=self._clock,
+            is_failing=lambda each: failing(each) is not None,
+            has_ended=lambda each: each not in self.informers(),
+        )
 
     def report(self, stop: threading.Event) -> None:
         """

@@ -78,17 +78,19 @@ def catch_up(
     *,
     clock: Clock,
     is_failing: Callable[[SharedIndexInformer[Any]], bool],
+    has_ended: Callable[[SharedIndexInformer[Any]], bool] = lambda _informer: False,
 ) -> None:
     """
     Wait until all stores contain what was written before this call.
 
-    Stores that have never been filled, because their first list keeps failing, are not waited for.
+    Stores that have never been filled, because their first list keeps failing, are not waited for. Neither
+    are the stores of informers that have ended, because a namespace has left.
     Blocks: until the stores are up to date, or until stop is set.
     """
     began_at = clock.now()
     warn_at: float | None = began_at + _WARN_SECONDS
     behind = [CatchUp(informer, clock) for informer in informers]
-    while behind := [each for each in behind if not each.is_done()]:
+    while behind := [each for each in behind if not (has_ended(each.informer) or each.is_done())]:
         waits_for = [each.informer for each in behind]
         if all(not each.has_synced() and is_failing(each) for each in waits_for):
             return

@@ -29,6 +29,7 @@ from handloop.informers.lister import NamespaceNotWatched
 from handloop.kinds.core_v1 import ConfigMap, Namespace
 from handloop.testing.eventually import eventually
 from support.checks.captured_logs import captured_logs
+from support.checks.threads import Background
 from support.rigs.greeter import Greeting
 from support.rigs.managed_sandbox import ManagedSandbox
 
@@ -234,6 +235,25 @@ def test_events_and_references_end_with_the_namespace(world: World) -> None:
         greeting, context = contexts[0]
         context.event(greeting, "Late", "written too late")
     assert world.admin.resource(Event).list("a").items == []
+
+
+def test_a_new_leader_does_not_wait_for_a_namespace_that_left(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its informers have ended, so they never contain what the former leader wrote there."""
+    caches, stop = Caches(world.admin, namespaces="team=x"), threading.Event()
+    view = caches.informer_for(Greeting)
+    with captured_logs():
+        caches.start(stop)
+        eventually(lambda: view.has_synced() and len(view.informers) == 2, "filled")
+        behind = next(each for each in view.informers if each.name.endswith("@a"))
+        asked: list[str] = []
+        monkeypatch.setattr(behind, "has_seen", asked.append)
+        catching = Background(lambda: caches.catch_up(stop))
+        eventually(lambda: asked, "waiting")
+        world.label("a", "other")
+        catching.result()
+        caches.shutdown()
 
 
 class _Refuses(ForwardingTransport):
