@@ -97,7 +97,7 @@ class Caches:
     informer_for starts it.
     Under _lock (4): _factories, a mapping that is replaced, not changed; _views, which maps (kind, selection)
     to its informers; _left, the namespaces that have left; _ones, which maps each watch or function of a
-    single caller to its thread.
+    single caller to its thread; _ended, set once the caches have stopped.
     Threads: any thread may call the methods.
     """
 
@@ -124,6 +124,7 @@ class Caches:
         self._stop: threading.Event | None = None
         self._lock = new_lock("Caches._lock", 4)
         self._ones: dict[_One, Joinable] = {}
+        self._ended = threading.Event()
         self._views: dict[tuple[type[Kind], Selection], MultiNamespaceInformer[Any]] = {}
         self._left: set[str] = set()
         self._factories: dict[str, SharedInformerFactory] = {}
@@ -245,7 +246,8 @@ class Caches:
         The informer also ends when the caches stop. It has no metrics, because metrics would outlive it.
 
         Args: plain omits the options that the author chose for the controllers' kinds.
-        Returns: None if MOST_INFORMERS such informers are running, or if no thread is available.
+        Returns: None if MOST_INFORMERS such informers are running, if no thread is available, or if the
+        caches have stopped.
         """
         suffix = f"@{namespace}" if namespace else ""
         # Its failures are not logged as warnings, because the caller can read from another source.
@@ -275,7 +277,8 @@ class Caches:
         Start a watch of one object for one caller, who has to stop it.
 
         The watch also ends when the caches stop.
-        Returns: None if MOST_OBJECTS such watches are running, or if no thread is available.
+        Returns: None if MOST_OBJECTS such watches are running, if no thread is available, or if the caches
+        have stopped.
         """
         objects = self._client.resource(kind)
         watch = ObjectWatch(
@@ -285,7 +288,7 @@ class Caches:
         return watch if self._start_one(thread, watch, watch.run, MOST_OBJECTS) else None
 
     def run_beside(self, name: str, run: Callable[[threading.Event], None]) -> bool:
-        """Run a function in a thread until the caches stop. Returns: False if no thread is available."""
+        """Run a function in a thread until the caches stop. Returns: False if that is impossible."""
         assert self._stop is not None, "call start before run_beside"
         beside = _Beside(partial(run, self._stop))
         return self._start_one(name, beside, beside.run, math.inf)
@@ -294,10 +297,13 @@ class Caches:
         """
         Start a thread for one caller.
 
-        Returns: False if `most` threads for objects of one's type are running, or if no thread is available.
+        Returns: False if `most` threads for objects of one's type are running, if no thread is available, or
+        if the caches have stopped.
         """
         assert self._stop is not None, "call start before starting a watch"
         with self._lock:
+            if self._ended.is_set():
+                return False
             self._ones = {each: its for each, its in self._ones.items() if its.is_alive()}
             if sum(type(each) is type(one) for each in self._ones) >= most:
                 return False
@@ -308,6 +314,10 @@ class Caches:
             return False
         with self._lock:
             self._ones[one] = thread
+            has_ended = self._ended.is_set()
+        if has_ended:
+            # The caches have stopped since the check above, and may not have found this one.
+            one.stop()
         return True
 
     def informer_of(self, group_resource: str) -> MultiNamespaceInformer[Any] | None:
@@ -351,6 +361,7 @@ class Caches:
     def stop(self) -> None:
         """Tell all informers to end, permanently. Does not wait."""
         with self._lock:
+            self._ended.set()
             ones = list(self._ones)
         for informer in [*self.informers(), *ones]:
             informer.stop()
@@ -365,6 +376,7 @@ class Caches:
         deadline = Deadline(seconds, clock=self._clock)
         late = [kind for each in self._all_factories() for kind in each.shutdown(deadline.remaining())]
         with self._lock:
+            self._ended.set()
             ones = dict(self._ones)
         for one in ones:
             one.stop()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 
 import pytest
 from msgspec.structs import replace
@@ -17,7 +18,9 @@ from handloop.controller.runtime.caching.multi_namespace_informer import is_refu
 from handloop.controller.runtime.reconciling.context import Context
 from handloop.informers.handlers import ResourceEventHandlerFuncs
 from handloop.informers.informer_options import InformerOptions
+from handloop.informers.keys import ObjectName
 from handloop.seams.seams import Seams
+from handloop.seams.threads import Joinable, spawn_thread
 from handloop.testing.eventually import eventually
 from handloop.testing.fake_clock import FakeClock
 from support.builders.converted_sites import Site
@@ -197,6 +200,37 @@ def test_told_to_end_all_of_them_end(cluster: ManagedSandbox) -> None:
     caches.stop()
     eventually(lambda: all(informer.statistics().stopped for informer in caches.informers()), "ended")
     caches.shutdown()
+
+
+def test_nothing_begins_once_the_caches_have_ended(cluster: ManagedSandbox) -> None:
+    """A reconcile that was left behind may still ask for a watch, which nobody would end."""
+    caches, name = Caches(cluster.client), ObjectName("default", "a")
+    caches.start(threading.Event())
+    caches.stop()
+    assert caches.watch_object(Service, name, lambda *_: None) is None
+    assert caches.watch(Service, "default") is None
+    assert not caches.run_beside("beside", lambda _stop: None)
+
+
+def test_what_begins_while_the_caches_end_is_ended(cluster: ManagedSandbox) -> None:
+    """Between the start of its thread and its registration."""
+    caches: Caches
+    ended: list[bool] = []
+
+    def spawn(name: str, target: Callable[[], None]) -> Joinable:
+        thread = spawn_thread(name, target)
+        if name == "watch-services":
+            caches.stop()
+            ended.append(True)
+        return thread
+
+    caches = Caches(cluster.client, seams=Seams(spawn=spawn))
+    caches.start(threading.Event())
+    watch = caches.watch_object(Service, ObjectName("default", "a"), lambda *_: None)
+    assert ended
+    assert watch is not None
+    assert watch.has_ended
+    assert caches.shutdown(20) == []
 
 
 def test_a_kind_without_a_type_has_an_informer(cluster: ManagedSandbox) -> None:
