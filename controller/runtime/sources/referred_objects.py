@@ -242,7 +242,7 @@ class ReferredObjects(Generic[T]):
             try:
                 found = watch.read()
             except WaitError:
-                if not watch.has_ended:
+                if not watch.has_ended or self._watch(name) is watch:  # the latter if the caches have stopped
                     raise
                 continue  # the name is now followed in a different way, or has no references
             if found is None and watch.quarantine.is_quarantined(str(name)):

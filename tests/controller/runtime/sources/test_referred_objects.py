@@ -14,10 +14,12 @@ from handloop.client.resource_client import Client
 from handloop.controller.foo.types import Foo
 from handloop.controller.runtime.builder import BuilderError, controller_for
 from handloop.controller.runtime.caching.cache_wait import READER
+from handloop.controller.runtime.election.leader_election import StopTimeoutError
 from handloop.controller.runtime.manager import Manager
 from handloop.controller.runtime.rbac.roles import roles
-from handloop.controller.runtime.reconcile import ReconcileError, TerminalError
+from handloop.controller.runtime.reconcile import CacheNotFilledError, ReconcileError, TerminalError
 from handloop.controller.runtime.reconciling.context import Context
+from handloop.controller.runtime.reconciling.controller import ControllerOptions
 from handloop.controller.runtime.sources.referred_objects import NotReferredError, referred_name
 from handloop.informers.keys import ObjectName
 from handloop.kinds.core_v1 import Namespace, Secret
@@ -263,6 +265,37 @@ def test_a_read_goes_on_where_its_watch_has_ended() -> None:
         refer(cluster, "a", "second")
         eventually(lambda: len(read) >= 2, "read twice")
     assert [each.metadata.name if each else None for each in read[:2]] == ["first", None]
+
+
+def test_a_read_ends_once_the_caches_have_stopped() -> None:
+    """A reconcile that was left behind may read what was never listed. It must not look for it forever."""
+    cluster = ManagedSandbox(Foo)
+    manager = cluster.manager(controller_options=ControllerOptions(shutdown_timeout_seconds=0.1))
+    began, go_on, watch, ended = threading.Event(), threading.Event(), manager.watch_object, list[str]()
+
+    def slow(kind: type[Any], name: ObjectName, changed: Any) -> Any:
+        made: Any = watch(kind, name, changed)
+        made.has_synced, made.is_failing = lambda _namespace="": False, lambda _namespace="": True
+        return made
+
+    def read(_foo: Foo, context: Context) -> None:
+        began.set()
+        go_on.wait(30)
+        try:
+            context.referred(Secret, "tls")
+        except CacheNotFilledError as error:
+            ended.append(str(error))
+
+    manager.watch_object = slow  # type: ignore[method-assign]
+    controller_for(manager, "reader").for_(Foo).refers_to(Secret, lambda _foo: ["tls"]).complete(read)
+    cluster.foo("a")
+    try:
+        with captured_logs(), pytest.raises(StopTimeoutError), cluster.running(manager):
+            eventually(began.is_set, "under way")
+    finally:
+        go_on.set()
+    eventually(lambda: ended, "ended")
+    assert ended == ["the cache of secrets[.metadata.name=tls] has been stopped"]
 
 
 def test_own_writes_of_a_referred_object_are_waited_for() -> None:
