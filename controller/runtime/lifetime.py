@@ -27,7 +27,7 @@ from handloop.controller.runtime.reconcile import Deadline, DeadlineExceededErro
 from handloop.seams.locks import new_lock
 from handloop.seams.logs import get_logger, in_words
 from handloop.seams.seams import REAL_SEAMS, Seams
-from handloop.seams.threads import Joinable, as_error
+from handloop.seams.threads import Joinable, as_error, join_within
 
 log = get_logger("manager")
 
@@ -127,7 +127,7 @@ class Lifetime:
         left_behind: list[str] = []
         if lease is not None:
             # The election ends after the runnables that need leadership.
-            lease.join(0.0 if leading else deadline.remaining())
+            join_within(lease, 0.0 if leading else deadline.remaining())
             left_behind += ["lease" if self.part is None else self.part.name] * lease.is_alive()
         self._caches.stop()
         self._caches_stop.set()

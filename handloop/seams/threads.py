@@ -100,6 +100,11 @@ def side_by_side(name: str, calls: Sequence[Callable[[], R]], spawn: Spawn, *, a
     return [results[index] for index in range(len(calls))]
 
 
+def join_within(thread: Joinable, seconds: float) -> None:
+    """Wait until the thread has ended, for at most the given seconds. Infinity means no limit."""
+    thread.join(None if seconds == math.inf else min(max(0.0, seconds), threading.TIMEOUT_MAX))
+
+
 def join_all(threads: Mapping[K, Joinable], seconds: float, clock: Clock) -> list[K]:
     """
     Wait until all threads have ended, for at most the given seconds in total. Infinity means no limit.
@@ -108,5 +113,5 @@ def join_all(threads: Mapping[K, Joinable], seconds: float, clock: Clock) -> lis
     """
     deadline = clock.now() + seconds
     for thread in threads.values():
-        thread.join(None if deadline == math.inf else max(0.0, deadline - clock.now()))
+        join_within(thread, deadline - clock.now())
     return [key for key, thread in threads.items() if thread.is_alive()]

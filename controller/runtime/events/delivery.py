@@ -25,7 +25,7 @@ from handloop.client.resource_client import PatchType
 from handloop.seams.locks import new_condition, new_lock
 from handloop.seams.logs import get_logger
 from handloop.seams.seams import REAL_SEAMS, Seams
-from handloop.seams.threads import outliving
+from handloop.seams.threads import join_within, outliving
 
 log = get_logger("events")
 
@@ -96,7 +96,7 @@ class EventWatcher(Generic[E]):
 
         Returns: whether the thread has ended.
         """
-        self._thread.join(timeout_seconds)
+        join_within(self._thread, timeout_seconds)
         return not self._thread.is_alive()
 
     def __len__(self) -> int:

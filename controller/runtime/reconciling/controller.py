@@ -67,7 +67,7 @@ from handloop.informers.keys import ObjectName
 from handloop.seams.locks import new_lock
 from handloop.seams.logs import get_logger, in_words
 from handloop.seams.seams import REAL_SEAMS, Seams
-from handloop.seams.threads import Joinable
+from handloop.seams.threads import Joinable, join_all
 from handloop.seams.tracing import TRACING
 from handloop.workqueue.queue import ShutDown
 from handloop.workqueue.rate_limiters import RateLimiter
@@ -124,7 +124,7 @@ class ControllerOptions:
     """Whether a plan may call the reconcile, which must then change nothing outside the cluster."""
 
     shutdown_timeout_seconds: float = 30.0
-    """How long shutdown waits for the reconciles that are still running."""
+    """How long shutdown waits for the reconciles that are still running. Infinity is allowed."""
 
     needs_leader_election: bool = True
     """Whether the controller runs only while this process is the leader."""
@@ -383,12 +383,9 @@ class Controller(DividedWork):
         self._reports.blocks(running.context, seconds, running.thread_id)
 
     def _join(self, workers: Sequence[Joinable]) -> None:
-        deadline = self._clock.now() + self._options.shutdown_timeout_seconds
-        for worker in workers:
-            worker.join(max(0.0, deadline - self._clock.now()))
-        busy = sum(worker.is_alive() for worker in workers)
-        if busy:
-            raise WorkersBusyError(self.name, busy, self._options.shutdown_timeout_seconds)
+        seconds = self._options.shutdown_timeout_seconds
+        if busy := join_all(dict(enumerate(workers)), seconds, self._clock):
+            raise WorkersBusyError(self.name, len(busy), seconds)
 
     # worker threads
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import threading
+import time
 
 import pytest
 
@@ -127,6 +129,33 @@ def test_a_timeout_of_0_waits_for_no_runnable_and_is_no_error(cluster: ManagedSa
     assert not elects or api.spec(LEASE)["holderIdentity"] == "us"
     release.set()
     eventually(lambda: story[-1] == "stuck ends", "ended")
+
+
+@pytest.mark.parametrize("seconds", [math.inf, 1e10])
+@pytest.mark.parametrize("elects", [False, True])
+def test_a_stop_may_wait_for_reconciles_without_a_limit(
+    cluster: ManagedSandbox, seconds: float, elects: bool
+) -> None:
+    """All that ends after them is waited for, too. A thread's own join allows no such times."""
+    cluster.install(Foo)
+    cluster.foo("a")
+    manager = cluster.manager(controller_options=ControllerOptions(shutdown_timeout_seconds=seconds))
+    if elects:
+        lock = LeaseLock(LeaseAPI().client(), namespace="demo", name="lease", identity="us")
+        manager.elect(LeaderElectionConfig(lock, retry_period_seconds=0.05))
+    began, ended = threading.Event(), list[bool]()
+
+    def reconcile(_foo: Foo, _context: Context) -> None:
+        began.set()
+        cluster.stop.wait(20)
+        time.sleep(0.1)
+        ended.append(True)
+
+    controller_for(manager, "slow").for_(Foo).complete(reconcile)
+    with captured_logs() as logs, cluster.running(manager):
+        eventually(began.is_set, "under way")
+    assert ended == [True]
+    assert [line for line in logs if line["log_level"] in ("warning", "error")] == []
 
 
 def test_a_stop_that_leaves_a_runnable_behind_is_a_failure(
