@@ -120,7 +120,8 @@ class LeaderElector:
 
     Fields: config. State: candidacy, which has its own lock. Used only on the elector's thread: _reported,
     the last holder that was passed to on_new_leader; _watch_at, the time before which the lease is not
-    watched; _is_refused, True if the last watch failed because of a missing permission.
+    watched; _is_refused, True if the last watch failed because of a missing permission; _opening, a watch
+    that the server has not answered yet, or None.
     Threads: one thread calls `run`, which also renews the lease; `leading`, or the thread named by
     work_thread, does the guarded work; any thread may call the queries.
     """
@@ -152,6 +153,7 @@ class LeaderElector:
         self._reported = ""
         self._watch_at = inf if config.of_many else -inf
         self._is_refused = False
+        self._opening: LeaseWatch | None = None
 
     def run(self, stop: threading.Event) -> None:
         """
@@ -162,7 +164,11 @@ class LeaderElector:
         Raises: LeadershipLost if the lease is lost; any error that the guarded work raises.
         """
         try:
-            if self._acquire(stop):
+            try:
+                is_ours = self._acquire(stop)
+            finally:
+                self._close_opening()
+            if is_ours:
                 self._lead(stop)
         finally:
             self._callbacks.on_stopped_leading()
@@ -195,7 +201,8 @@ class LeaderElector:
         due several times per retry period.
 
         A watch that has delivered a renewal, but no events since, may have lost its connection. The next
-        attempt then reads the lease, and a new watch is opened.
+        attempt then reads the lease, and a new watch is opened. A slow server's watch can open during a later
+        wait, so that attempts do not open more and more of them.
         """
         retry, silent_at = self.config.retry_period_seconds, inf
         watch = self._watch()
@@ -214,17 +221,27 @@ class LeaderElector:
                 if self._clock.now() >= silent_at or self.candidacy.seems_free():
                     return
         finally:
-            if watch is not None:
+            if watch is not None and watch.is_opening:
+                self._opening = watch
+            elif watch is not None:
                 watch.close()
                 self._unwatchable(watch.error)
 
+    def _close_opening(self) -> None:
+        if self._opening is not None:
+            self._opening.close()
+            self._opening = None
+
     def _watch(self) -> LeaseWatch | None:
         """
-        Return a watch that starts at the version last read.
+        Return a watch that starts at the version last read, or the one that is still being opened.
 
         Returns: None if the lease cannot be watched now, or seems free, so that the next attempt is already
         due.
         """
+        if self._opening is not None:
+            watch, self._opening = self._opening, None
+            return watch
         if self._clock.now() < self._watch_at or not self.config.lock.version or self.candidacy.seems_free():
             return None
         try:

@@ -31,7 +31,8 @@ class LeaseWatch:
     The watch events of a Lease since it was last read.
 
     Fields: came, an event that is set when a Lease can be taken, and when the watch ends; is_open, whether
-    more watch events can arrive; error, why the watch ended by itself, or None.
+    more watch events can arrive; has_ended, whether the thread has ended; error, why the watch ended by
+    itself, or None.
     State, under _lock: _newest, the Lease in the latest watch event, or None once taken; _stream, the open
     stream; _is_closed.
     Threads: `lease-watch` reads the stream, and is the only writer; the elector's thread creates the watch,
@@ -48,7 +49,7 @@ class LeaseWatch:
         self._stream: WatchStream[Lease] | None = None
         self._is_closed = False
         self.came = threading.Event()
-        self.is_open = False
+        self.is_open = self.has_ended = False
         self.error: Exception | None = None
         seams.spawn("lease-watch", self._run)
 
@@ -58,6 +59,11 @@ class LeaseWatch:
         with self._lock:
             newest, self._newest = self._newest, None
         return newest
+
+    @property
+    def is_opening(self) -> bool:
+        """Whether the server has not answered yet."""
+        return not (self.is_open or self.has_ended)
 
     def close(self) -> None:
         """End it. Does not wait."""
@@ -76,7 +82,7 @@ class LeaseWatch:
             with self._lock:
                 self.error = None if self._is_closed else as_error(error)
         finally:
-            self.is_open = False
+            self.is_open, self.has_ended = False, True
             self.came.set()
 
     def _follow(self, version: str) -> str:

@@ -258,6 +258,36 @@ def test_a_server_that_ends_each_watch_at_once_is_not_asked_in_a_loop(rig: Rig) 
     assert rig.led_at is not None
 
 
+@pytest.mark.parametrize("seconds", [0.7, 5.0, 20.0])
+def test_a_watch_that_opens_slowly_is_opened_once(rig: Rig, seconds: float) -> None:
+    """Over a long line, or by a busy server. Until then the lease is read, and a release is noticed."""
+    rig.run(10.0)
+    rig.api.before = lambda verb: rig.threads.sleep(seconds) if verb == "watch" else None
+    rig.api.streams.pop().end(ConnectionBroken("cut"))
+    rig.run(LEASE_SECONDS)
+    rig.asked()
+    rig.run(1.0 + seconds)
+    asked = rig.asked()
+    assert asked["watch"] == 1
+    assert asked["get"] >= seconds
+    rig.run(60.0)
+    assert rig.asked() == {}
+    assert rig.led_at is None
+
+
+def test_a_release_while_the_watch_opens_is_followed_within_a_period(rig: Rig) -> None:
+    """By reading; a leader has no use for the watch."""
+    rig.api.before = lambda verb: rig.threads.sleep(20.0) if verb == "watch" else None
+    rig.api.streams.pop().end(ConnectionBroken("cut"))
+    rig.run(LEASE_SECONDS + 5.0)
+    rig.lives = False
+    assert rig.leader.release()
+    rig.run(PERIOD / 4)
+    assert rig.led_at is not None
+    rig.run(20.0)
+    assert all(stream.is_closed for stream in rig.api.streams)
+
+
 def test_who_may_not_watch_says_so_once_and_reads(rig: Rig) -> None:
     """The role of an earlier version lacks the verb."""
     rig.api.may_watch = False
