@@ -143,7 +143,9 @@ class Members:
         self._identity = identity
         self._clock = clock
         self._own_lock = self._lock(self._own_name, identity, {MARKS_LABEL: "true"})
-        self._own = Candidacy(terms.config(self._own_lock, of_many=True), clock=clock, metrics=metrics)
+        own = terms.config(self._own_lock, of_many=True)
+        self._own_seconds = own.written_seconds
+        self._own = Candidacy(own, clock=clock, metrics=metrics)
         lock = self._lock(terms.name, f"all replicas of {self.group} with shards")
         everyone = replace(
             terms.config(lock, of_many=True), lease_duration_seconds=2 * terms.lease_duration_seconds
@@ -295,7 +297,7 @@ class Members:
 
     def _own_ends_at(self) -> float:
         """Return when the other members can treat us as dead unless we renew our Lease again."""
-        return self._own_sent_at() + self._terms.lease_duration_seconds
+        return self._own_sent_at() + self._own_seconds
 
     def _clear_the_dead(self) -> None:
         """Clear the Leases of dead members. If a member has renewed its Lease meanwhile, the write fails."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from prometheus_client import CollectorRegistry
 
@@ -25,12 +27,13 @@ class Rig:
     def __init__(self) -> None:
         self.api = LeaseAPI()
         self.clock = FakeClock(start=1000.0)
+        self.terms = TERMS
 
     def member(self, name: str, shards: Shards = Shards(2)) -> Members:  # noqa: B008 - frozen
         """A member that has not begun."""
         return Members(
             shards,
-            TERMS,
+            self.terms,
             self.api.client(),
             f"{name}_{name}",
             metrics=ShardMetrics(CollectorRegistry()),
@@ -163,6 +166,20 @@ def test_a_member_that_the_others_took_for_dead_joins_anew(rig: Rig) -> None:
     assert not member.joined
     rig.turns(1, member)
     assert member.joined
+
+
+def test_a_member_is_dead_after_the_whole_seconds_that_others_wait(rig: Rig) -> None:
+    """A Lease has no fractions of a second: with 15.9, others with other slots may join after 15."""
+    rig.terms = replace(TERMS, lease_duration_seconds=15.9)
+    member, other = rig.joined("a"), rig.member("b", Shards(3))
+    other.turn()
+    rig.turns(7, other)
+    rig.clock.advance(1.0)
+    other.turn()
+    assert other.joined
+    rig.clock.advance(0.5)
+    member.turn()
+    assert not member.joined
 
 
 def test_a_member_lease_that_somebody_deletes_is_made_again(rig: Rig) -> None:
