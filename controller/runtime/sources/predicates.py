@@ -81,6 +81,7 @@ _ALSO_WITHOUT: Final = (
     ("networking.k8s.io", "servicecidrs"),
     ("resource.k8s.io", "resourceclaims"),
     ("resource.k8s.io", "resourceclaimtemplates"),
+    ("scheduling.k8s.io", "priorityclasses"),  # its generation stays 1
 )
 
 
