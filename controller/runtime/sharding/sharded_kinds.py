@@ -122,9 +122,11 @@ class NamespaceCrossings:
 
     def __call__(self, obj: Any) -> Iterable[ObjectName]:
         """Return the names that the map function returns for an object."""
-        names = tuple(self._names_of(obj))
+        names: tuple[Any, ...] = tuple(self._names_of(obj))
         here = obj.metadata.namespace
-        away = [] if self._told or not here else [each for each in names if each.namespace != here]
+        # InformerSource refuses what is not an ObjectName, and says so.
+        found = [each for each in names if isinstance(each, ObjectName)]
+        away = [] if self._told or not here else [each for each in found if each.namespace != here]
         if away:
             self._told = True
             self._log.error(

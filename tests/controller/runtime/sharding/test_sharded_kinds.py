@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from handloop.apis.apps_v1 import Deployment
@@ -38,3 +40,9 @@ def test_a_relation_across_namespaces_is_an_error_once() -> None:
         assert list(NamespaceCrossings("c", lambda _foo: names[:1])(new_foo())) == names[:1]
     (line,) = logs
     assert line["name"] == ObjectName("elsewhere", "far")
+
+
+def test_a_key_in_place_of_a_name_is_left_to_who_refuses_it() -> None:
+    """The error of the source says what a map function must return."""
+    keys: list[Any] = ["default/near"]
+    assert list(NamespaceCrossings("c", lambda _foo: keys)(new_foo())) == keys
