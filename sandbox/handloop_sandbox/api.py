@@ -153,7 +153,7 @@ def _on_resource(site: Site, request: Request, context: Context, path: ResourceP
     try:
         response = _work(call)(call)
     except StatusError as error:
-        return Outcome(refusal(request, error, tuple(call.warnings)))
+        return Outcome(refusal(request, error, tuple(call.warnings)), tuple(call.changes))
     if isinstance(response, Response) and negotiate.accepts_gzip(request.headers.get("accept-encoding", "")):
         response = response.in_gzip()
     return Outcome(response, tuple(call.changes))

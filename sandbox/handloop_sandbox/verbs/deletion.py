@@ -17,10 +17,9 @@ from handloop_sandbox.requests.conversion import to_storage
 from handloop_sandbox.requests.definitions import DEFINITIONS, begin_removal
 from handloop_sandbox.requests.presentation import served_object
 from handloop_sandbox.requests.request import Response
-from handloop_sandbox.requests.shard_selector import shard_info
 from handloop_sandbox.storage.stored import Object, Stored
 from handloop_sandbox.storage.transaction import Transaction
-from handloop_sandbox.verbs.reading import selected
+from handloop_sandbox.verbs.reading import answer_list, listed
 from handloop_sandbox.wire import go_time
 from handloop_sandbox.wire.options import DeleteOptions, delete_options
 from handloop_sandbox.wire.resource import GroupResource
@@ -62,20 +61,24 @@ def delete(call: Call) -> Response:
 
 
 def delete_collection(call: Call) -> Response:
-    """Answer 200 with the objects as they were before the deletion."""
-    chosen = selected(call)
+    """
+    Answer 200 with the objects as they were before the deletion.
+
+    If one of them cannot be deleted, those before it stay deleted, as on a real server.
+    """
+    page = listed(call)
     body = bodies.read_options(call.request.body, call.request.headers.get("content-type", ""))
     options = delete_options(call.request.query, body)
     transaction = call.transaction(dry_run=options.dry_run)
-    for stored in chosen:
-        remove(call, transaction, stored, options)
-    call.commit(transaction)
-    metadata: Object = {"resourceVersion": str(call.state.resource_version)}
-    if call.resource.custom:
-        metadata = {"continue": "", **metadata}
-    metadata |= shard_info(call)
-    parts = call.presentation().many(chosen, metadata, call.context.now)
-    return Response(200, call.headers(), parts)
+    try:
+        for stored in page.items:
+            metadata = stored.object["metadata"]
+            before = transaction.stored(call.collection, metadata.get("namespace", ""), metadata["name"])
+            if before is not None:  # a list of an older version can contain deleted objects
+                remove(call, transaction, before, options)
+    finally:
+        call.commit(transaction)
+    return answer_list(call, page)
 
 
 def remove(call: Call, transaction: Transaction, before: Stored, options: DeleteOptions) -> Stored | None:

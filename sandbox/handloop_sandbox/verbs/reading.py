@@ -57,7 +57,7 @@ _EXPIRED_LIST: Final = "The resourceVersion for the provided list is too old."
 Predicate = Callable[[Object], bool]
 
 
-class _Page(NamedTuple):
+class Page(NamedTuple):
     """The part of a list that is sent in one answer."""
 
     items: list[Stored]
@@ -79,18 +79,18 @@ def get(call: Call) -> Response:
 
 def list_objects(call: Call) -> Response:
     """Answer 200 with a list, or with one page of it if the client sets a limit."""
-    page = _page(call, _options(call, watch=False))
+    return answer_list(call, listed(call))
+
+
+def listed(call: Call) -> Page:
+    """Return the objects that a list request selects, or one page of them if the client sets a limit."""
+    return _page(call, _options(call, watch=False))
+
+
+def answer_list(call: Call, page: Page) -> Response:
+    """Return an answer with a list."""
     parts = call.presentation().many(page.items, _metadata(call, page), call.context.now)
     return Response(200, call.headers(), parts)
-
-
-def selected(call: Call) -> list[Stored]:
-    """Return the objects that match the request's selectors."""
-    options = _options(call, watch=False)
-    collection = call.state.collection(call.collection)
-    keys = collection.select(call.namespace)
-    chosen = all_served(call.resource, [collection.objects[key] for key in keys])
-    return _filtered(chosen, predicate(call, options))
 
 
 def predicate(call: Call, options: ListOptions) -> Predicate | None:
@@ -119,7 +119,7 @@ def _of_version(resource: ServedResource, by_fields: Predicate, options: ListOpt
     return lambda obj: by_fields(served_form(resource, obj))
 
 
-def _page(call: Call, options: ListOptions) -> _Page:
+def _page(call: Call, options: ListOptions) -> Page:
     token = continue_token.decode(options.continue_token) if options.continue_token else None
     rv = list_resource_version(options.resource_version)
     if token is not None:
@@ -136,7 +136,7 @@ def _page(call: Call, options: ListOptions) -> _Page:
     return _cut(call, options, current, start="", limit=limit)
 
 
-def _continued(call: Call, options: ListOptions, token: Continue, rv: int | None) -> _Page:
+def _continued(call: Call, options: ListOptions, token: Continue, rv: int | None) -> Page:
     if rv:
         raise bad_request("specifying resource version is not allowed when using continue")
     if token.rv == INCONSISTENT:
@@ -158,7 +158,7 @@ def _oldest(call: Call) -> int:
     return max(call.state.compacted, call.state.collection(call.collection).history.floor)
 
 
-def _cut(call: Call, options: ListOptions, rv: int, *, start: str, limit: int | None = None) -> _Page:
+def _cut(call: Call, options: ListOptions, rv: int, *, start: str, limit: int | None = None) -> Page:
     """Return the page that starts at the key `start`, from the state at the resource version rv."""
     limit = options.limit if limit is None else limit
     keys, objects = _at(call, rv, paged=limit > 0)
@@ -167,7 +167,7 @@ def _cut(call: Call, options: ListOptions, rv: int, *, start: str, limit: int | 
     matches = predicate(call, options)
     first = _position(keys, start) if start else 0
     if limit <= 0:
-        return _Page(_filtered([objects[key] for key in keys[first:]], matches), rv)
+        return Page(_filtered([objects[key] for key in keys[first:]], matches), rv)
     items: list[Stored] = []
     for index, stored in enumerate(_in_chunks(call, [objects[key] for key in keys[first:]], limit), first):
         if matches is None or matches(stored.object):
@@ -176,8 +176,8 @@ def _cut(call: Call, options: ListOptions, rv: int, *, start: str, limit: int | 
         # remaining count includes all of them.
         if len(items) == limit and index + 1 < len(keys):
             left = None if options.selective else len(keys) - first - limit
-            return _Page(items, rv, Continue(rv, keys[index + 1]).encode(), left)
-    return _Page(items, rv)
+            return Page(items, rv, Continue(rv, keys[index + 1]).encode(), left)
+    return Page(items, rv)
 
 
 def _at(call: Call, rv: int, *, paged: bool) -> tuple[list[str], dict[str, Stored]]:
@@ -232,7 +232,7 @@ def _filtered(items: Sequence[Stored], matches: Predicate | None) -> list[Stored
     return [stored for stored in items if matches is None or matches(stored.object)]
 
 
-def _metadata(call: Call, page: _Page) -> dict[str, Any]:
+def _metadata(call: Call, page: Page) -> dict[str, Any]:
     metadata: dict[str, Any] = {"resourceVersion": str(page.rv)}
     if page.continue_ or (call.resource.custom and call.form.shape == ""):
         metadata["continue"] = page.continue_

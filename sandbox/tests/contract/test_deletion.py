@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from urllib.parse import quote
+
 from support.builders.widgets import Widgets
 from support.servers.api_server import APIServer
 
@@ -94,6 +96,41 @@ def test_delete_collection_takes_selectors(widgets: Widgets) -> None:
     widgets.create("b", metadata={"labels": {"x": "2"}})
     deleted = widgets.server.delete(f"{widgets.path}?labelSelector=x%3D1")
     assert (deleted.status, deleted.names) == (200, ["a"])
+    assert widgets.server.get(widgets.path).names == ["b"]
+
+
+def test_delete_collection_deletes_one_page(widgets: Widgets) -> None:
+    """With a limit, only the objects of one page are deleted; the next page follows with its token."""
+    for name in "abcde":
+        widgets.create(name)
+    deleted = widgets.server.delete(f"{widgets.path}?limit=2")
+    assert (deleted.status, deleted.names) == (200, ["a", "b"])
+    assert deleted.body["metadata"]["remainingItemCount"] == 3
+    token = quote(deleted.body["metadata"]["continue"])
+    assert widgets.server.get(widgets.path).names == ["c", "d", "e"]
+    assert widgets.server.delete(f"{widgets.path}?limit=2&continue={token}").names == ["c", "d"]
+    assert widgets.server.get(widgets.path).names == ["e"]
+
+
+def test_delete_collection_deletes_what_an_older_version_held(widgets: Widgets) -> None:
+    """With an exact version, objects that were created later stay, and those that are gone are no error."""
+    widgets.create("a")
+    widgets.create("b")
+    then = widgets.server.get(widgets.path).rv
+    widgets.server.delete(f"{widgets.path}/a")
+    widgets.create("c")
+    query = f"resourceVersion={then}&resourceVersionMatch=Exact"
+    deleted = widgets.server.delete(f"{widgets.path}?{query}")
+    assert (deleted.status, deleted.names) == (200, ["a", "b"])
+    assert widgets.server.get(widgets.path).names == ["c"]
+
+
+def test_delete_collection_stops_at_a_refusal(widgets: Widgets) -> None:
+    """If an object cannot be deleted, those before it are gone and those after it stay."""
+    uid = widgets.create("a").body["metadata"]["uid"]
+    widgets.create("b")
+    refused = widgets.server.delete(widgets.path, {"preconditions": {"uid": uid}})
+    assert (refused.status, refused.body["details"]["name"]) == (409, "b")
     assert widgets.server.get(widgets.path).names == ["b"]
 
 
