@@ -176,7 +176,8 @@ def _cut(call: Call, options: ListOptions, rv: int, *, start: str, limit: int | 
         # remaining count includes all of them.
         if len(items) == limit and index + 1 < len(keys):
             left = None if options.selective else len(keys) - first - limit
-            return Page(items, rv, Continue(rv, keys[index + 1]).encode(), left)
+            # Objects that are created between the two pages sort before the next key.
+            return Page(items, rv, Continue(rv, f"{keys[index]}\0").encode(), left)
     return Page(items, rv)
 
 

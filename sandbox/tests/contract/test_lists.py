@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+from base64 import b64decode, urlsafe_b64encode
 from urllib.parse import quote
 
 import pytest
@@ -73,6 +75,16 @@ def test_a_full_page_goes_on_while_objects_follow(five: Widgets) -> None:
     assert (last.names, last.body["metadata"].get("continue")) == ([], "")
     whole = five.server.get(f"{five.path}?limit=3&labelSelector=odd%3D0")
     assert (whole.names, whole.body["metadata"].get("continue")) == (["w0", "w2", "w4"], "")
+
+
+def test_a_page_of_the_newest_version_has_what_came_in_between(five: Widgets) -> None:
+    """A list that continues at the newest version shows new objects from the last page's end on."""
+    page = five.server.get(f"{five.path}?limit=2")
+    token = json.loads(b64decode(page.body["metadata"]["continue"] + "==", altchars=b"-_"))
+    inconsistent = urlsafe_b64encode(json.dumps({**token, "rv": -1}).encode()).decode().rstrip("=")
+    five.create("w1b")
+    rest = five.server.get(f"{five.path}?limit=2&continue={inconsistent}")
+    assert rest.names == ["w1b", "w2"]
 
 
 def test_an_exact_version_shows_the_past(five: Widgets) -> None:
