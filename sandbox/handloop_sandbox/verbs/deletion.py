@@ -23,7 +23,7 @@ from handloop_sandbox.verbs.reading import answer_list, listed
 from handloop_sandbox.wire import go_time
 from handloop_sandbox.wire.options import DeleteOptions, delete_options
 from handloop_sandbox.wire.resource import GroupResource
-from handloop_sandbox.wire.status import StatusError, failure, forbidden, not_found, success
+from handloop_sandbox.wire.status import StatusError, conflict, failure, forbidden, not_found, success
 
 _ORPHAN: Final = "orphan"
 _FOREGROUND: Final = "foregroundDeletion"
@@ -43,6 +43,8 @@ _RETURNED: Final = frozenset(
 _DEFAULT_GRACE: Final = 30
 # The kinds whose dependents remain by default when the owner is deleted.
 _ORPHANING: Final = (GroupResource("batch", "jobs"), GroupResource("", "replicationcontrollers"))
+# The kinds whose deletion a real server implements separately, with its own messages.
+_OWN_DELETION: Final = (GroupResource("", "namespaces"), DEFINITIONS)
 
 
 def delete(call: Call) -> Response:
@@ -86,7 +88,7 @@ def remove(call: Call, transaction: Transaction, before: Stored, options: Delete
     obj = served_object(call.resource, before)
     _check_preconditions(call, obj, options)
     if call.resource.kind == "Namespace" and not call.resource.custom:
-        return _remove_namespace(call, transaction, obj, before)
+        return _remove_namespace(call, transaction, obj, before, options)
     if call.collection == PRIORITY_CLASSES and obj["metadata"]["name"] in SYSTEM_PRIORITIES:
         text = "this is a system priority class and cannot be deleted"
         raise forbidden(call.resource, obj["metadata"]["name"], text)
@@ -172,6 +174,15 @@ def _grace_seconds(call: Call, obj: Object, options: DeleteOptions) -> int:
 
 def _check_preconditions(call: Call, obj: Object, options: DeleteOptions) -> None:
     metadata = obj["metadata"]
+    if call.collection in _OWN_DELETION:
+        for what, given, found in (
+            ("UID", options.uid, metadata["uid"]),
+            ("ResourceVersion", options.resource_version, metadata["resourceVersion"]),
+        ):
+            if given is not None and given != found:
+                text = f"Precondition failed: {what} in precondition: {given}, {what} in object meta: {found}"
+                raise conflict(call.resource, metadata["name"], text)
+        return
     if options.uid is not None and options.uid != metadata["uid"]:
         raise _precondition(
             call,
@@ -197,12 +208,15 @@ def _precondition(call: Call, name: str, text: str) -> StatusError:
     return StatusError(failure(409, "Conflict", message, details=details))
 
 
-def _remove_namespace(call: Call, transaction: Transaction, obj: Object, before: Stored) -> Stored | None:
+def _remove_namespace(
+    call: Call, transaction: Transaction, obj: Object, before: Stored, options: DeleteOptions
+) -> Stored | None:
     name = obj["metadata"]["name"]
     if name in _PROTECTED_NAMESPACES:
         raise forbidden(call.resource, name, "this namespace may not be deleted")
     if not obj["metadata"].get("deletionTimestamp"):
-        going = shallow_metadata(obj, deletionTimestamp=go_time.from_unix(call.context.now))
+        ends, finalizers = go_time.from_unix(call.context.now), _finalizers(call, obj, options)
+        going = shallow_metadata(obj, deletionTimestamp=ends, finalizers=finalizers or None)
         going = {**going, "status": {**(going.get("status") or {}), "phase": "Terminating"}}
         return transaction.put(call.collection, going)
     if (obj.get("spec") or {}).get("finalizers") or obj["metadata"].get("finalizers"):

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from urllib.parse import quote
 
+import pytest
+
 from support.builders.widgets import Widgets
 from support.servers.api_server import APIServer
 
@@ -175,6 +177,37 @@ def test_a_namespace_takes_its_content_along(server: APIServer, widgets: Widgets
     server.eventually(f"{widgets.path}/a", lambda answer: "deletionTimestamp" in answer.body["metadata"])
     server.patch(f"{widgets.path}/a", {"metadata": {"finalizers": None}})
     server.eventually(path, lambda answer: answer.status == 404)
+
+
+@pytest.mark.parametrize(
+    ("query", "before", "after"),
+    [
+        ("propagationPolicy=Foreground", [], ["foregroundDeletion"]),
+        ("propagationPolicy=Orphan", [], ["orphan"]),
+        ("propagationPolicy=Background", ["orphan"], None),
+    ],
+)
+def test_a_namespace_keeps_its_propagation_policy(
+    server: APIServer, namespace: str, query: str, before: list[str], after: list[str] | None
+) -> None:
+    """The propagation policy of a namespace's deletion becomes a finalizer, as for other kinds."""
+    path = f"/api/v1/namespaces/{namespace}"
+    assert server.patch(path, {"metadata": {"finalizers": before}}).status == 200
+    assert server.delete(f"{path}?{query}").body["metadata"].get("finalizers") == after
+    server.eventually(path, lambda answer: answer.status == 404)
+
+
+def test_preconditions_of_a_namespace(server: APIServer, namespace: str) -> None:
+    """A namespace's deletion names the resource and both values if a precondition fails."""
+    path = f"/api/v1/namespaces/{namespace}"
+    metadata = server.get(path).body["metadata"]
+    for what, field, found in (
+        ("UID", "uid", metadata["uid"]),
+        ("ResourceVersion", "resourceVersion", metadata["resourceVersion"]),
+    ):
+        refused = server.delete(path, {"preconditions": {field: "1"}})
+        text = f"Precondition failed: {what} in precondition: 1, {what} in object meta: {found}"
+        assert refused.message == f'Operation cannot be fulfilled on namespaces "{namespace}": {text}'
 
 
 def test_the_default_namespace_stays(server: APIServer) -> None:
