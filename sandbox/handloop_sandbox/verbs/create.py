@@ -45,7 +45,7 @@ def create(call: Call) -> Response:
     decoded = bodies.decode(call.request.body, content_type, call.resource, call.catalog)
     report_strict(call, decoded.strict, options)
     check_version(call, decoded.object)
-    obj = metadata.without_system_fields(in_request_namespace(call, decoded.object))
+    obj = owned_once(call, metadata.without_system_fields(in_request_namespace(call, decoded.object)))
     stored = store_new(call, object_rules.defaulted(call.resource, obj), options)
     return call.answer(stored, 201)
 
@@ -98,6 +98,19 @@ def report_strict(call: Call, strict: list[str], options: WriteOptions) -> None:
     for problem in strict:
         for text in problem.removeprefix(DUPLICATES).split("\n"):
             call.warn(text.strip())
+
+
+def owned_once(call: Call, obj: Object, *, patched: bool = False) -> Object:
+    """Return the object without repeated owner references, and warn about them."""
+    obj, repeated = metadata.owned_once(obj)
+    if repeated:
+        when = " after mutating admission happens" if patched else ""
+        call.warn(
+            f".metadata.ownerReferences contains duplicate entries{when}; API server dedups owner references "
+            "in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate "
+            f"UID(s) observed: {repeated}"
+        )
+    return obj
 
 
 def check_version(call: Call, obj: Object) -> None:

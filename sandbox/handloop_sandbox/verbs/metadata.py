@@ -51,6 +51,20 @@ def without_system_fields(obj: Object) -> Object:
     }
 
 
+def owned_once(obj: Object) -> tuple[Object, str]:
+    """Return the object without repeated owner references, and their UIDs, separated by commas."""
+    kept: list[Any] = []
+    repeated = []
+    for reference in obj["metadata"].get("ownerReferences") or ():
+        if reference in kept:
+            repeated.append(reference.get("uid") or "")
+        else:
+            kept.append(reference)
+    if not repeated:
+        return obj, ""
+    return {**obj, "metadata": {**obj["metadata"], "ownerReferences": kept}}, ",".join(repeated)
+
+
 def for_create(obj: Object, context: Context, *, with_generation: bool) -> Object:
     """Return a new object with the server's metadata. Kinds without generations keep the client's value."""
     metadata = {key: value for key, value in obj["metadata"].items() if key != "resourceVersion"}
@@ -204,7 +218,7 @@ def _owner_reference(reference: Mapping[str, Any], field: str) -> list[Cause]:
     causes = []
     api_version = reference.get("apiVersion", "")
     version = api_version.rpartition("/")[2]
-    if not version:
+    if not version or api_version.count("/") > 1:
         causes.append(invalid_value(f"{field}.apiVersion", api_version, "version must not be empty"))
     causes += [
         invalid_value(f"{field}.{key}", reference.get(key, ""), "must not be empty")

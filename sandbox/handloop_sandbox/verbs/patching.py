@@ -23,7 +23,7 @@ from handloop_sandbox.requests.presentation import served_object
 from handloop_sandbox.requests.request import Response
 from handloop_sandbox.storage.stored import Object
 from handloop_sandbox.verbs import object_rules
-from handloop_sandbox.verbs.create import in_request_namespace, store_new
+from handloop_sandbox.verbs.create import in_request_namespace, owned_once, store_new
 from handloop_sandbox.verbs.update import Replaced, check_name, replace
 from handloop_sandbox.wire import go_json, go_yaml
 from handloop_sandbox.wire.causes import invalid_value
@@ -88,7 +88,8 @@ def _patch(call: Call, kind: str, options: WriteOptions) -> Replaced:
     decoded = _decoded(call, changed, kind)
     _report(call, decoded, changed, kind, options)
     check_name(call, decoded.object)
-    obj = object_rules.defaulted(call.resource, in_request_namespace(call, decoded.object))
+    obj = owned_once(call, in_request_namespace(call, decoded.object), patched=True)
+    obj = object_rules.defaulted(call.resource, obj)
     if call.resource.custom:
         _check_type(call, obj)
     return replace(call, obj, options)

@@ -31,6 +31,7 @@ from handloop_sandbox.verbs.create import (
     check_size,
     check_version,
     in_request_namespace,
+    owned_once,
     report_strict,
     store_new,
     wrong_kind,
@@ -73,7 +74,8 @@ def update(call: Call) -> Response:
     report_strict(call, decoded.strict, options)
     check_version(call, decoded.object)
     check_name(call, decoded.object)
-    obj = object_rules.defaulted(call.resource, in_request_namespace(call, decoded.object))
+    obj = owned_once(call, in_request_namespace(call, decoded.object))
+    obj = object_rules.defaulted(call.resource, obj)
     check_uid(call, obj, options)
     replaced = replace(call, obj, options)
     return call.answer(replaced.stored, 201 if replaced.created else 200)

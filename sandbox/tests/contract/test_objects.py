@@ -29,6 +29,36 @@ def test_create_twice_is_refused(widgets: Widgets) -> None:
     assert again.body["details"] == {"name": "a", "group": widgets.group, "kind": "widgets"}
 
 
+def test_repeated_owner_references_are_dropped(widgets: Widgets) -> None:
+    """Equal owner references are stored once, with a warning; those that only share a UID are kept."""
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u"}
+    other = {**owner, "name": "q"}
+    text = "API server dedups owner references in 1.20+, and may reject such requests as early as 1.24"
+    text = f"{text}; please fix your requests; duplicate UID(s) observed: u"
+    warned = f".metadata.ownerReferences contains duplicate entries; {text}"
+    # in dry runs, because the garbage collector removes owners that do not exist
+    server, dry = widgets.server, "?dryRun=All"
+    obj = widgets.new("a", metadata={"ownerReferences": [owner, other, owner]})
+    created = server.create(f"{widgets.path}{dry}", obj)
+    assert (created.body["metadata"]["ownerReferences"], created.warnings) == ([owner, other], [warned])
+    stored = widgets.create("a").body
+    path = f"{widgets.path}/a{dry}"
+    metadata = {**stored["metadata"], "ownerReferences": [owner, owner]}
+    replaced = server.update(path, {**stored, "metadata": metadata})
+    assert (replaced.body["metadata"]["ownerReferences"], replaced.warnings) == ([owner], [warned])
+    patched = server.patch(path, {"metadata": {"ownerReferences": [other, other]}})
+    later = warned.replace("entries;", "entries after mutating admission happens;")
+    assert (patched.body["metadata"]["ownerReferences"], patched.warnings) == ([other], [later])
+
+
+def test_an_owner_has_a_version(widgets: Widgets) -> None:
+    """An owner reference whose apiVersion has two slashes is refused."""
+    owner = {"apiVersion": "a/b/c", "kind": "Pod", "name": "p", "uid": "u"}
+    refused = widgets.server.create(widgets.path, widgets.new("a", metadata={"ownerReferences": [owner]}))
+    found = ("FieldValueInvalid", "metadata.ownerReferences.apiVersion")
+    assert refused.causes == [(*found, 'Invalid value: "a/b/c": version must not be empty')]
+
+
 def test_generate_name_appends_five_characters(widgets: Widgets) -> None:
     """A generateName makes a name of the prefix and five characters that are hard to confuse."""
     obj = widgets.new("", metadata={"generateName": "gen-"})
