@@ -321,14 +321,16 @@ def _last_applied_fields(request: _Apply) -> FieldSet | None:
 
 def _with_last_applied(merged: Object, request: _Apply) -> Object:
     """Return the merged object. If kubectl's annotation is present, set it to the applied configuration."""
-    annotations = merged["metadata"].get("annotations") or {}
+    annotations = _metadata(merged).get("annotations") or {}
     if request.manager.name != "kubectl" or not annotations.get(LAST_APPLIED):
         return merged
-    metadata = request.applied["metadata"]
-    own = {key: value for key, value in (metadata.get("annotations") or {}).items() if key != LAST_APPLIED}
-    bare = {**request.applied, "metadata": {**metadata, **({"annotations": own} if own else {})}}
-    if not own:
-        bare["metadata"].pop("annotations", None)
+    bare = dict(request.applied)
+    if metadata := _metadata(bare):
+        given = metadata.get("annotations") or {}
+        own = {key: value for key, value in given.items() if key != LAST_APPLIED}
+        bare["metadata"] = {**metadata, "annotations": own}
+        if not own:
+            del bare["metadata"]["annotations"]
     text = json.dumps(bare, separators=(",", ":"), sort_keys=True, ensure_ascii=False) + "\n"
     return {**merged, "metadata": {**merged["metadata"], "annotations": {**annotations, LAST_APPLIED: text}}}
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from support.builders.widgets import Widgets
@@ -147,6 +149,20 @@ def test_apply_of_null_where_there_is_a_default(widgets: Widgets) -> None:
     """The default takes its place."""
     applied = widgets.server.patch(f"{widgets.path}/a?fieldManager=one", widgets.new("a", color=None), APPLY)
     assert (applied.status, applied.body["spec"]["color"]) == (201, "red")
+
+
+@pytest.mark.parametrize("more", [{}, {"metadata": None}, {"metadata": {}}])
+def test_apply_without_metadata(server: APIServer, namespace: str, more: dict[str, object]) -> None:
+    """An applied object can lack metadata; kubectl's annotation then shows it as it was sent."""
+    path = f"/api/v1/namespaces/{namespace}/configmaps"
+    note = "kubectl.kubernetes.io/last-applied-configuration"
+    server.create(path, {"metadata": {"name": "a", "annotations": {note: "{}"}}})
+    wanted = {"apiVersion": "v1", "kind": "ConfigMap", **more}
+    applied = server.patch(f"{path}/a?fieldManager=kubectl", wanted, APPLY)
+    text = json.dumps(wanted, separators=(",", ":")) + "\n"
+    assert (applied.status, applied.body["metadata"]["annotations"][note]) == (200, text)
+    unnamed = server.patch(f"{path}/b?fieldManager=kubectl", wanted, APPLY)
+    assert (unnamed.status, unnamed.message[:32]) == (400, "the name of the object (b based ")
 
 
 def test_patch_options(widgets: Widgets) -> None:
