@@ -369,7 +369,7 @@ def _conflict_message(conflicts: list[_Conflict]) -> str:
 
 
 def _shown_manager(manager: FieldManager) -> str:
-    text = json.dumps(manager.name)
+    text = json.dumps(manager.name, ensure_ascii=False)
     if manager.subresource:
         text = f"{text} with subresource {json.dumps(manager.subresource)}"
     return f"{text} using {manager.api_version}" if manager.operation == UPDATE else text

@@ -106,7 +106,7 @@ def write_options(query: Query, kind: str, *, apply: bool = False) -> WriteOptio
     validation = query.get("fieldValidation") or ""
     force = query.get("force")
     causes = _patch_causes(force, manager, apply=apply) if kind == "PatchOptions" else []
-    causes += [*_manager_causes(manager), *_dry_run_causes(dry_run)]
+    causes += [*manager_causes(manager), *_dry_run_causes(dry_run)]
     if validation not in ("", "Ignore", "Warn", "Strict"):
         causes.append(not_supported("fieldValidation", validation, ("", "Ignore", "Strict", "Warn")))
     if causes:
@@ -248,12 +248,14 @@ def _dry_run_causes(values: Sequence[str]) -> list[Cause]:
     return [not_supported("dryRun", list(values), ("All",))]
 
 
-def _manager_causes(manager: str) -> list[Cause]:
-    causes = [too_long("fieldManager", _MAX_MANAGER)] if len(manager) > _MAX_MANAGER else []
+def manager_causes(manager: str, field: str = "fieldManager") -> list[Cause]:
+    """Return the errors in the name of a field manager. Its length and positions are counted in bytes."""
+    causes = [too_long(field, _MAX_MANAGER)] if len(manager.encode()) > _MAX_MANAGER else []
     for index, char in enumerate(manager):
         if not char.isprintable():
-            text = f"invalid character U+{ord(char):04X} (at position {index})"
-            causes.append(invalid_value("fieldManager", manager, text))
+            place = len(manager[:index].encode())
+            text = f"invalid character U+{ord(char):04X} (at position {place})"
+            causes.append(invalid_value(field, manager, text))
     return causes
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from urllib.parse import quote
 
 import pytest
 
@@ -149,6 +150,19 @@ def test_apply_of_null_where_there_is_a_default(widgets: Widgets) -> None:
     """The default takes its place."""
     applied = widgets.server.patch(f"{widgets.path}/a?fieldManager=one", widgets.new("a", color=None), APPLY)
     assert (applied.status, applied.body["spec"]["color"]) == (201, "red")
+
+
+def test_managers_outside_of_ascii(widgets: Widgets) -> None:
+    """A manager's name is shown as it is in a conflict; its length and positions are those of its bytes."""
+    path = f"{widgets.path}/a?fieldManager="
+    assert widgets.server.patch(path + quote('é"'), widgets.new("a", size=5), APPLY).status == 201
+    conflict = widgets.server.patch(f"{path}two", widgets.new("a", size=6), APPLY)
+    assert conflict.causes == [("FieldManagerConflict", ".spec.size", 'conflict with "é\\""')]
+    assert widgets.server.patch(path + quote("é" * 64), widgets.new("a"), APPLY).status == 409
+    long = widgets.server.patch(path + quote("é" * 65), widgets.new("a"), APPLY)
+    assert long.causes == [("FieldValueTooLong", "fieldManager", "Too long: may not be more than 128 bytes")]
+    odd = widgets.server.patch(path + quote("é\x01"), widgets.new("a"), APPLY)
+    assert odd.causes[0][2] == r'Invalid value: "é\x01": invalid character U+0001 (at position 2)'
 
 
 @pytest.mark.parametrize("more", [{}, {"metadata": None}, {"metadata": {}}])
