@@ -39,6 +39,44 @@ def value_element(value: Any) -> str:
     return "v:" + _go_json(value)
 
 
+def decoded(value: Any) -> FieldSet:
+    """
+    Return the set that a client sent as `fieldsV1`. Elements of an unknown kind are left out.
+
+    Raises: ValueError if it is malformed.
+    """
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise ValueError("a set of fields must be an object")  # noqa: TRY004 - a malformed value, not a bug
+    fields: FieldSet = {}
+    for element, node in value.items():
+        if element == SELF:
+            fields[SELF] = {}
+        elif (known := _decoded_element(element)) is not None:
+            fields[known] = _plain(decoded(node))
+    return fields
+
+
+def _decoded_element(element: str) -> str | None:
+    kind, colon, rest = element[:1], element[1:2], element[2:]
+    if colon != ":" or not kind.isascii():
+        raise ValueError(f"malformed path element {element}")
+    match kind:
+        case "f":
+            return element
+        case "i":
+            return f"i:{int(rest)}"
+        case "v":
+            return value_element(json.loads(rest))
+        case "k":
+            keys = json.loads(rest)
+            if not isinstance(keys, dict):
+                raise ValueError(f"malformed path element {element}")  # noqa: TRY004 - as above
+            return key_element(keys)
+    return None
+
+
 _encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 
 

@@ -19,7 +19,15 @@ from typing import Any, NamedTuple
 
 from handloop_sandbox.grammar.times import format_time
 from handloop_sandbox.kinds.structure import Omission, is_struct, omission, properties, zero_of
-from handloop_sandbox.patches.field_set import FieldSet, difference, field_element, insert, union, without
+from handloop_sandbox.patches.field_set import (
+    FieldSet,
+    decoded,
+    difference,
+    field_element,
+    insert,
+    union,
+    without,
+)
 from handloop_sandbox.patches.merge_type import ElementError, type_of_resource
 from handloop_sandbox.patches.typed_value import Comparison, compare, violations
 from handloop_sandbox.wire.conversion import ConversionFailedError
@@ -96,7 +104,8 @@ def decode(entries: Any) -> Managed:
             raise ValueError("malformed managedFields entry")
         identity = "" if operation == APPLY else version
         manager = FieldManager(entry.get("manager", ""), operation, identity, entry.get("subresource", ""))
-        managed[manager] = Owned(entry.get("fieldsV1") or {}, version, entry.get("time"))
+        fields = entry.get("fieldsV1")
+        managed[manager] = Owned({} if fields is None else fields, version, entry.get("time"))
     return managed
 
 
@@ -231,13 +240,21 @@ def _managed_before(before: list[dict[str, Any]], new: Mapping[str, Any], *, sub
         return {}
     if sent and sent != before and not subresource:
         try:
-            return decode(sent)
+            return _decode_sent(sent)
         except (AttributeError, ValueError):
             pass
     try:
         return decode(before)
     except (AttributeError, ValueError):
         return {}
+
+
+def _decode_sent(entries: Any) -> Managed:
+    """Decode managedFields that a client sent. Raises: ValueError if an entry or a set is malformed."""
+    sent = (
+        (manager, owned._replace(fields=decoded(owned.fields))) for manager, owned in decode(entries).items()
+    )
+    return {manager: owned for manager, owned in sent if owned.fields}
 
 
 def _changes(old: Mapping[str, Any] | None, new: Mapping[str, Any], resource: ServedResource) -> Comparison:

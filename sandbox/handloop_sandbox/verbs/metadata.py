@@ -13,13 +13,15 @@ from typing import Any, Final
 from handloop_sandbox.requests.request import Context
 from handloop_sandbox.storage.stored import Object
 from handloop_sandbox.wire import go_time, names
-from handloop_sandbox.wire.causes import forbidden_field, invalid_value, required
+from handloop_sandbox.wire.causes import forbidden_field, invalid_value, required, too_long
+from handloop_sandbox.wire.options import manager_causes
 from handloop_sandbox.wire.status import Cause
 
 NameRule = Callable[[str, bool], list[str]]
 """(name, whether the name is only a prefix) -> what is wrong with the name."""
 
 _MAX_ANNOTATIONS: Final = 256 * 1024
+_MAX_SUBRESOURCE: Final = 256
 _STANDARD_FINALIZERS: Final = ("orphan", "foregroundDeletion", "kubernetes")
 _IMMUTABLE: Final = (
     "name",
@@ -132,6 +134,16 @@ def _common(metadata: Mapping[str, Any], *, is_update: bool = False) -> list[Cau
     causes += _owner_references(metadata.get("ownerReferences") or [])
     if not is_update:
         causes += _finalizers(metadata.get("finalizers") or [])
+    return causes + _managers(metadata.get("managedFields") or [])
+
+
+def _managers(entries: list[Mapping[str, Any]]) -> list[Cause]:
+    causes = []
+    for index, entry in enumerate(entries):
+        field = f"metadata.managedFields[{index}]"
+        causes += manager_causes(entry.get("manager") or "", f"{field}.manager")
+        if len((entry.get("subresource") or "").encode()) > _MAX_SUBRESOURCE:
+            causes.append(too_long(f"{field}.subresource", _MAX_SUBRESOURCE))
     return causes
 
 

@@ -165,6 +165,46 @@ def test_managers_outside_of_ascii(widgets: Widgets) -> None:
     assert odd.causes[0][2] == r'Invalid value: "é\x01": invalid character U+0001 (at position 2)'
 
 
+@pytest.mark.parametrize(
+    ("fields", "left"),
+    [
+        (5, True),
+        ([], True),
+        ({"f:spec": 5}, True),
+        ({"fx": {}}, True),
+        ({"k:5": {}}, True),
+        ({"v:{": {}}, True),
+        ({"i:x": {}}, True),
+        ({"x:y": {}}, False),
+        (None, False),
+    ],
+)
+def test_sets_of_fields_that_cannot_be_read(widgets: Widgets, fields: object, left: bool) -> None:
+    """Malformed managedFields are ignored; elements of an unknown kind and empty sets are left out."""
+    before = widgets.create("a").body["metadata"]["managedFields"]
+    entry = _entry(widgets, manager="x", fieldsV1=fields)
+    path = f"{widgets.path}/a"
+    patched = widgets.server.patch(path, {"metadata": {"managedFields": [entry]}})
+    assert (patched.status, patched.body["metadata"].get("managedFields")) == (200, before if left else None)
+    assert widgets.server.patch(path, {"spec": {"size": 4}}).status == 200
+
+
+def _entry(widgets: Widgets, **more: object) -> dict[str, object]:
+    known = {"operation": "Update", "apiVersion": widgets.api_version, "fieldsType": "FieldsV1"}
+    return {**known, **more}
+
+
+def test_managers_in_managed_fields(widgets: Widgets) -> None:
+    """The names of managers and subresources in managedFields are limited."""
+    widgets.create("a")
+    for field, most in (("manager", 128), ("subresource", 256)):
+        entry = _entry(widgets, fieldsV1={"f:spec": {"f:size": {}}}, **{field: "x" * (most + 1)})
+        refused = widgets.server.patch(f"{widgets.path}/a", {"metadata": {"managedFields": [entry]}})
+        where = f"metadata.managedFields[0].{field}"
+        text = f"Too long: may not be more than {most} bytes"
+        assert ("FieldValueTooLong", where, text) in refused.causes
+
+
 @pytest.mark.parametrize("more", [{}, {"metadata": None}, {"metadata": {}}])
 def test_apply_without_metadata(server: APIServer, namespace: str, more: dict[str, object]) -> None:
     """An applied object can lack metadata; kubectl's annotation then shows it as it was sent."""
