@@ -68,7 +68,7 @@ class DeleteOptions:
 
     dry_run: bool = False
     grace_seconds: int | None = None
-    propagation: str = ""
+    propagation: str | None = None
     orphan: bool | None = None
     uid: str | None = None
     resource_version: str | None = None
@@ -122,7 +122,7 @@ def delete_options(query: Query, body: Mapping[str, Any] | None) -> DeleteOption
     options = DeleteOptions(
         dry_run=bool(query.all("dryRun")),
         grace_seconds=integer(query.get("gracePeriodSeconds")),
-        propagation=query.get("propagationPolicy") or "",
+        propagation=query.get("propagationPolicy"),
         orphan=None if orphan is None else boolean(orphan),
         uid=query.get("uid"),
         resource_version=query.get("resourceVersion"),
@@ -135,7 +135,7 @@ def _delete_from_body(body: Mapping[str, Any]) -> DeleteOptions:
     return DeleteOptions(
         dry_run=bool(body.get("dryRun")),
         grace_seconds=body.get("gracePeriodSeconds"),
-        propagation=body.get("propagationPolicy") or "",
+        propagation=body.get("propagationPolicy"),
         orphan=body.get("orphanDependents"),
         uid=preconditions.get("uid"),
         resource_version=preconditions.get("resourceVersion"),
@@ -155,8 +155,8 @@ def boolean(value: str | None) -> bool:
 
 
 def integer(value: str | None) -> int | None:
-    """Return a query parameter as an int, or None if it is absent or empty."""
-    if not value:
+    """Return a query parameter as an int, or None if it is absent."""
+    if value is None:
         return None
     if not _INTEGER.fullmatch(value):
         raise bad_request(f"strconv.ParseInt: parsing {quoted(value)}: invalid syntax")
@@ -235,15 +235,15 @@ def _watch_causes(options: ListOptions) -> list[Cause]:
             causes.append(forbidden_field(name, text))
     elif match != "NotOlderThan":
         causes.append(forbidden_field(name, f"sendInitialEvents requires setting {name} to NotOlderThan"))
-        if match:
-            causes.append(not_supported(name, match, ("NotOlderThan",)))
+    if match not in ("", "NotOlderThan"):
+        causes.append(not_supported(name, match, ("NotOlderThan",)))
     if options.continue_token:
         causes.append(forbidden_field(name, f"{name} is forbidden when continue is provided"))
     return causes
 
 
 def _dry_run_causes(values: Sequence[str]) -> list[Cause]:
-    if not values or list(values) == ["All"]:
+    if set(values) <= {"All"}:
         return []
     return [not_supported("dryRun", list(values), ("All",))]
 
@@ -268,12 +268,13 @@ def _patch_causes(force: str | None, manager: str, *, apply: bool) -> list[Cause
 
 
 def _propagation_causes(options: DeleteOptions) -> list[Cause]:
-    policy = options.propagation
-    if not policy:
+    field, policy = "propagationPolicy", options.propagation
+    if policy is None:
         return []
+    causes = []
     if options.orphan is not None:
         text = "orphanDependents and deletionPropagation cannot be both set"
-        return [invalid_value("propagationPolicy", policy, text)]
+        causes.append(invalid_value(field, policy, text))
     if policy not in _PROPAGATIONS:
-        return [not_supported("propagationPolicy", policy, ("Foreground", "Background", "Orphan", "nil"))]
-    return []
+        causes.append(not_supported(field, policy, ("Foreground", "Background", "Orphan", "nil")))
+    return causes

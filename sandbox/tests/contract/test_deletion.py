@@ -92,6 +92,25 @@ def test_delete_options_are_checked(widgets: Widgets) -> None:
     assert other.message.startswith('no kind "Foo" is registered for version "v1"')
 
 
+def test_empty_delete_options_are_refused(widgets: Widgets) -> None:
+    """A policy that is empty is no policy, and an empty number is no number; dryRun can be repeated."""
+    widgets.create("a")
+    path = f"{widgets.path}/a"
+    supported = 'supported values: "Foreground", "Background", "Orphan", "nil"'
+    unsupported = ("FieldValueNotSupported", "propagationPolicy", f'Unsupported value: "": {supported}')
+    assert widgets.server.delete(f"{path}?propagationPolicy=").causes == [unsupported]
+    both = widgets.server.delete(path, {"propagationPolicy": "", "orphanDependents": False})
+    text = "orphanDependents and deletionPropagation cannot be both set"
+    assert both.causes == [
+        ("FieldValueInvalid", "propagationPolicy", f'Invalid value: "": {text}'),
+        unsupported,
+    ]
+    number = widgets.server.delete(f"{path}?gracePeriodSeconds=")
+    assert (number.status, number.message) == (400, 'strconv.ParseInt: parsing "": invalid syntax')
+    assert widgets.server.delete(f"{path}?dryRun=All&dryRun=All").status == 200
+    assert widgets.server.get(path).status == 200
+
+
 def test_delete_collection_takes_selectors(widgets: Widgets) -> None:
     """Deleting a collection removes what the selector chooses and answers it as it was."""
     widgets.create("a", metadata={"labels": {"x": "1"}})

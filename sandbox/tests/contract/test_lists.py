@@ -17,6 +17,11 @@ _BARE_MATCH = (
     'ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Forbidden: '
     "resourceVersionMatch is forbidden unless resourceVersion is provided"
 )
+_WATCHED_MATCH = (
+    'ListOptions.meta.k8s.io "" is invalid: [resourceVersionMatch: Forbidden: resourceVersionMatch is '
+    "forbidden for watch unless sendInitialEvents is provided, resourceVersionMatch: Unsupported value: "
+    '"Exact": supported values: "NotOlderThan"]'
+)
 
 
 @pytest.fixture
@@ -108,6 +113,9 @@ def test_version_zero_is_unlimited(five: Widgets) -> None:
     ("query", "status", "message"),
     [
         ("limit=abc", 400, 'strconv.ParseInt: parsing "abc": invalid syntax'),
+        ("limit=", 400, 'strconv.ParseInt: parsing "": invalid syntax'),
+        ("watch=1&timeoutSeconds=", 400, 'strconv.ParseInt: parsing "": invalid syntax'),
+        ("watch=1&resourceVersion=1&resourceVersionMatch=Exact", 422, _WATCHED_MATCH),
         ("resourceVersion=abc", 400, _BAD_VERSION),
         ("resourceVersionMatch=Exact", 422, _BARE_MATCH),
         ("labelSelector=a%3Db%3Dc", 400, "found '=', expected: ',' or 'end of string'"),

@@ -19,7 +19,9 @@ def test_booleans_are_generous(value: str | None, expected: bool) -> None:
 def test_numbers_are_not() -> None:
     """A number that does not parse or does not fit is 400 with Go's words."""
     assert options.integer("5") == 5
-    assert options.integer("") is None
+    assert options.integer(None) is None
+    with pytest.raises(StatusError, match='parsing "": invalid syntax'):
+        options.integer("")
     with pytest.raises(StatusError, match='parsing "abc": invalid syntax'):
         options.integer("abc")
     with pytest.raises(StatusError, match="value out of range"):
