@@ -285,6 +285,8 @@ def _subscription(call: Call, options: ListOptions, rv: int | None) -> Subscript
         bookmarks=options.bookmarks,
     )
     if with_state:
+        if rv and rv > current:
+            return replace(base, refusal=too_large_resource_version(rv, current).status)
         marked = options.send_initial_events is True and options.bookmarks
         try:
             return replace(base, initial=_present(call, base), after_initial=marked)

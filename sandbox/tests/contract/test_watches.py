@@ -102,6 +102,19 @@ def test_a_version_of_the_future_is_silent(widgets: Widgets) -> None:
         assert watch.finish(seconds=10) == []
 
 
+def test_initial_events_of_the_future_are_an_error_event(widgets: Widgets) -> None:
+    """A streamed list from a version that does not exist yet sends no events, but the list's 504."""
+    query = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=99999999999"
+    widgets.create("a")
+    with widgets.server.watch(f"{widgets.path}?{_WATCH}&{query}") as watch:
+        (event,) = watch.finish()
+    status = event["object"]
+    assert (event["type"], status["code"], status["reason"]) == ("ERROR", 504, "Timeout")
+    assert status["message"].startswith("Timeout: Too large resource version: 99999999999, current: ")
+    cause = {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
+    assert status["details"] == {"causes": [cause], "retryAfterSeconds": 1}
+
+
 def test_initial_events_end_with_a_bookmark(widgets: Widgets) -> None:
     """With sendInitialEvents the present comes as ADDED, then a bookmark that ends it."""
     widgets.create("a")
