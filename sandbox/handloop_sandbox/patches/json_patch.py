@@ -10,6 +10,7 @@ Follows: gopkg.in/evanphx/json-patch.v4 patch.go.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from typing import Any, Final, NoReturn
 
@@ -24,6 +25,9 @@ _NO_OBJECT = (
     "couldn't get version/kind; json parse error: json: cannot unmarshal array into Go value of type "
     'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
 )
+
+_INDEX: Final = re.compile("[+-]?[0-9]{1,18}")
+_TEXTS: Final = ("op", "path", "from")
 
 Container = dict[str, Any] | list[Any]
 
@@ -73,16 +77,19 @@ def _checked(operations: Any) -> list[dict[str, Any]]:
     for operation in operations:
         if not isinstance(operation, dict):
             raise bad_request(_undecodable(operation, "handlers.jsonPatchOp"))
+        for name in _TEXTS:
+            if not isinstance(value := operation.get(name), str | None):
+                raise bad_request(_undecodable(value, "string", f"struct field jsonPatchOp.{name} of"))
     if len(operations) > MAX_OPERATIONS:
         text = f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {len(operations)}"
         raise StatusError(failure(413, "RequestEntityTooLarge", text))
     return operations
 
 
-def _undecodable(value: Any, go_type: str) -> str:
+def _undecodable(value: Any, go_type: str, where: str = "value of") -> str:
     kinds = {dict: "object", list: "array", str: "string", bool: "bool"}
     kind = kinds.get(type(value), "number")
-    return f"error decoding patch: json: cannot unmarshal {kind} into Go value of type {go_type}"
+    return f"error decoding patch: json: cannot unmarshal {kind} into Go {where} type {go_type}"
 
 
 def _refuse() -> NoReturn:
@@ -124,10 +131,9 @@ def _get(container: Container, key: str) -> Any:
 
 
 def _index(key: str, size: int) -> int:
-    try:
-        index = int(key)
-    except ValueError:
+    if not _INDEX.fullmatch(key):
         _refuse()
+    index = int(key)
     if not -size <= index < size:
         _refuse()
     return index % size

@@ -48,11 +48,14 @@ def test_json_patch_operations(widgets: Widgets) -> None:
         {"op": "remove", "path": "/spec/nothing"},
         {"op": "replace", "path": "/spec/free/x", "value": 1},
         {"op": "frob", "path": "/spec/size", "value": 1},
+        {"op": "add", "path": "/spec/tags/ 0", "value": "b"},
+        {"op": "add", "path": "/spec/tags/0_0", "value": "b"},
+        {"op": "add", "path": "/spec/tags/\N{FULLWIDTH DIGIT ZERO}", "value": "b"},
     ],
 )
 def test_json_patches_that_do_not_apply(widgets: Widgets, operation: dict[str, object]) -> None:
-    """A failed test, a missing place and an unknown operation are 422."""
-    widgets.create("a")
+    """A failed test, a missing place, an unknown operation and an index that is no number are 422."""
+    widgets.create("a", tags=["a"])
     refused = widgets.server.patch(f"{widgets.path}/a", [operation], JSON_PATCH)
     assert (refused.status, refused.body["reason"]) == (422, "Invalid")
     assert refused.message == "the server rejected our request due to an error in our request"
@@ -71,6 +74,12 @@ def test_malformed_patches(widgets: Widgets) -> None:
     assert widgets.server.patch(path, {}, JSON_PATCH).message == (
         "error decoding patch: json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp"
     )
+    for name in ("op", "path", "from"):
+        operation = {"op": "copy", "path": "/spec/size", "from": "/spec/replicas", name: 5}
+        assert widgets.server.patch(path, [operation], JSON_PATCH).message == (
+            "error decoding patch: json: cannot unmarshal number into Go struct field "
+            f"jsonPatchOp.{name} of type string"
+        )
 
 
 def test_identity_cannot_be_patched(widgets: Widgets) -> None:

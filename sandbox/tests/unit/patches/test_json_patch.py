@@ -57,7 +57,6 @@ def test_operations(operation: dict[str, Any], result: dict[str, Any]) -> None:
         {"op": "test", "path": "/a/b", "value": 1.0},
         {"op": "test", "path": "/a/b", "value": True},
         {"op": "move", "path": "/a/b"},
-        {"op": 5, "path": "/a"},
     ],
 )
 def test_an_operation_that_fails_refuses_all(operation: dict[str, Any]) -> None:
