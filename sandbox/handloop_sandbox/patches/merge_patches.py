@@ -10,8 +10,9 @@ Follows: gopkg.in/evanphx/json-patch.v4 merge.go, apimachinery pkg/util/strategi
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from handloop_sandbox.kinds.structure import (
     is_struct,
@@ -56,6 +57,7 @@ PATCH = "$patch"
 RETAIN_KEYS = "$retainKeys"
 DELETE_FROM = "$deleteFromPrimitiveList"
 ELEMENT_ORDER = "$setElementOrder"
+_RETAIN_KEYS_FORMAT: Final = "invalid patch format of retainKeys"
 
 Map = dict[str, Any]
 
@@ -153,14 +155,16 @@ def _retain_keys(current: Map, patch: Map) -> tuple[Map, Map]:
     if RETAIN_KEYS not in patch:
         return dict(current), patch
     keys = patch[RETAIN_KEYS]
+    if not isinstance(keys, list):
+        raise bad_request(_RETAIN_KEYS_FORMAT)
     rest = {key: value for key, value in patch.items() if key != RETAIN_KEYS}
     wrong = [
         key
         for key, value in rest.items()
-        if value is not None and not key.startswith((DELETE_FROM, ELEMENT_ORDER)) and key not in (keys or ())
+        if value is not None and not key.startswith((DELETE_FROM, ELEMENT_ORDER)) and key not in keys
     ]
-    if not isinstance(keys, list) or wrong:
-        raise bad_request("invalid patch format of retainKeys")
+    if wrong:
+        raise bad_request(_RETAIN_KEYS_FORMAT)
     return {key: value for key, value in current.items() if key in keys}, rest
 
 
@@ -343,10 +347,13 @@ def _in_order(merged: list[Any], order: list[Any], server_order: list[Any], key:
 def _ranks(entries: list[Any], key: str) -> dict[Any, int]:
     ranks: dict[Any, int] = {}
     for index, entry in enumerate(entries):
-        ranks.setdefault(_key_of(entry, key), index)
+        ranks.setdefault(_hashable(_key_of(entry, key)), index)
     return ranks
 
 
 def _rank(ranks: dict[Any, int], entry: Any, key: str) -> int:
-    value = _key_of(entry, key)
-    return ranks.get(value, -1)
+    return ranks.get(_hashable(_key_of(entry, key)), -1)
+
+
+def _hashable(value: Any) -> Any:
+    return json.dumps(value) if isinstance(value, dict | list) else value

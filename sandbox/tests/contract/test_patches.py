@@ -119,6 +119,25 @@ def test_strategic_patches_are_for_built_in_kinds(server: APIServer, widgets: Wi
     assert images == {"main": "example.com/a:2", "side": "example.com/s:1"}
 
 
+@pytest.mark.parametrize(
+    ("spec", "status"),
+    [
+        ({"$retainKeys": 5, "nodeName": "x"}, 400),
+        ({"$retainKeys": None, "nodeName": "x"}, 400),
+        ({"$setElementOrder/containers": [{"name": {"a": 1}}]}, 200),
+        ({"$setElementOrder/containers": [{"name": ["a"]}]}, 200),
+    ],
+)
+def test_directives_of_a_wrong_type(
+    server: APIServer, namespace: str, spec: dict[str, object], status: int
+) -> None:
+    """Keys to retain must be a list; keys in an element order can be anything."""
+    path = f"/api/v1/namespaces/{namespace}/podtemplates"
+    template = {"spec": {"containers": [{"name": "main", "image": "example.com/a:1"}]}}
+    server.create(path, {"metadata": {"name": "t"}, "template": template})
+    assert server.patch(f"{path}/t", {"template": {"spec": spec}}, STRATEGIC).status == status
+
+
 def test_apply_creates_owns_and_conflicts(widgets: Widgets) -> None:
     """Apply creates; another manager's apply of the same field conflicts by field unless it is forced."""
     path = f"{widgets.path}/a"
