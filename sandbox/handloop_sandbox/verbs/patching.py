@@ -28,7 +28,7 @@ from handloop_sandbox.verbs.update import Replaced, check_name, replace
 from handloop_sandbox.wire import go_json, go_yaml
 from handloop_sandbox.wire.causes import invalid_value
 from handloop_sandbox.wire.go_format import go_value
-from handloop_sandbox.wire.options import WriteOptions, write_options
+from handloop_sandbox.wire.options import WriteOptions, unsigned_error, write_options
 from handloop_sandbox.wire.patch_types import APPLY, JSON_PATCH, STRATEGIC, patch_types
 from handloop_sandbox.wire.status import (
     StatusError,
@@ -41,6 +41,7 @@ from handloop_sandbox.wire.status import (
     unsupported_media_type,
 )
 
+_OPERATION_FIELDS: Final = ("op", "path", "from", "value")
 _CONVERTING: Final = "error converting YAML to JSON: "
 
 
@@ -73,7 +74,11 @@ def patched(current: Object, body: bytes, kind: str, schema: Any) -> Object:
     if kind == JSON_PATCH:
         return json_patch(current, [] if value is None else value, body)
     if kind == STRATEGIC:
-        return strategic_merge_patch(current, _mapping(value, ""), schema or {}) if value else current
+        return (
+            strategic_merge_patch(current, _mapping(value, ""), schema or {})
+            if value is not None
+            else current
+        )
     if value is None:
         raise bad_request("Invalid JSON Patch")
     return merge_patch(current, _mapping(value, "error decoding patch: "))
@@ -86,6 +91,7 @@ def _patch(call: Call, kind: str, options: WriteOptions) -> Replaced:
     current = served_object(call.resource, before)
     changed = patched(current, call.request.body, kind, call.resource.schema)
     decoded = _decoded(call, changed, kind)
+    decoded = decoded._replace(strict=[*_strict(call.request.body, kind), *decoded.strict])
     _report(call, decoded, changed, kind, options)
     check_name(call, decoded.object)
     obj = owned_once(call, in_request_namespace(call, decoded.object), patched=True)
@@ -117,6 +123,8 @@ def _apply(call: Call, options: WriteOptions) -> Replaced:
         # An apply that changes nothing adds no defaults.
         obj = object_rules.defaulted(call.resource, obj, keep_nulls=True)
     if before is None:
+        if problem := unsigned_error(obj["metadata"].get("resourceVersion") or "0"):
+            raise internal_error(problem)
         if given := obj["metadata"].get("uid"):
             text = (
                 f"uid mismatch: the provided object specified uid {given}, and no existing object was found"
@@ -171,6 +179,21 @@ def _parsed(body: bytes, kind: str) -> Any:
         where = "struct field jsonPatchOp.value" if kind == JSON_PATCH else "value"
         raise bad_request(f"{prefix}{error}".replace("Go value", f"Go {where}")) from error
     return value
+
+
+def _strict(body: bytes, kind: str) -> list[str]:
+    """Return the errors that strict decoding reports about a patch itself."""
+    value, duplicates = go_json.parse_noting_duplicates(body.decode(errors="replace"))
+    found = [f'duplicate field "{path}"' for path in duplicates]
+    if kind != JSON_PATCH:
+        return found
+    found += [
+        f'unknown field "[{index}].{name}"'
+        for index, operation in enumerate(value or ())
+        for name in operation
+        if name not in _OPERATION_FIELDS
+    ]
+    return [f"json patch {text}" for text in found]
 
 
 def _mapping(value: Any, prefix: str) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from urllib.parse import quote
 import pytest
 
 from support.builders.widgets import Widgets
-from support.servers.api_server import APPLY, JSON_PATCH, STRATEGIC, APIServer
+from support.servers.api_server import APPLY, JSON_PATCH, MERGE, STRATEGIC, APIServer
 
 
 def test_merge_patch_removes_and_replaces(widgets: Widgets) -> None:
@@ -80,6 +80,54 @@ def test_malformed_patches(widgets: Widgets) -> None:
             "error decoding patch: json: cannot unmarshal number into Go struct field "
             f"jsonPatchOp.{name} of type string"
         )
+
+
+@pytest.mark.parametrize(
+    ("body", "content_type", "problem"),
+    [
+        (b'{"data":{"x":"1","x":"2"}}', MERGE, 'duplicate field "data.x"'),
+        (b'{"data":{"x":"1","x":"2"}}', STRATEGIC, 'duplicate field "data.x"'),
+        (
+            b'[{"op":"add","path":"/data","value":{"x":"1"},"value":{"x":"2"}}]',
+            JSON_PATCH,
+            'json patch duplicate field "[0].value"',
+        ),
+        (
+            b'[{"op":"add","path":"/data","value":{"x":"2"},"by":"me"}]',
+            JSON_PATCH,
+            'json patch unknown field "[0].by"',
+        ),
+    ],
+)
+def test_patches_are_decoded_strictly(
+    server: APIServer, namespace: str, body: bytes, content_type: str, problem: str
+) -> None:
+    """Repeated and unknown members of the patch itself are warned about, or refused, as in objects."""
+    path = f"/api/v1/namespaces/{namespace}/configmaps"
+    server.create(path, {"metadata": {"name": "a"}})
+    refused = server.patch(f"{path}/a?fieldValidation=Strict", body, content_type)
+    assert refused.status == 422
+    assert refused.message.endswith(f": strict decoding error: {problem}")
+    patched = server.patch(f"{path}/a", body, content_type)
+    assert (patched.status, patched.body["data"], patched.warnings) == (200, {"x": "2"}, [problem])
+    assert server.patch(f"{path}/a?fieldValidation=Ignore", body, content_type).warnings == []
+
+
+@pytest.mark.parametrize("body", [b"[]", b'""', b"0", b"false"])
+def test_strategic_patches_are_objects(server: APIServer, namespace: str, body: bytes) -> None:
+    """An empty value that is no object is refused like any other."""
+    path = f"/api/v1/namespaces/{namespace}/configmaps"
+    server.create(path, {"metadata": {"name": "a"}})
+    refused = server.patch(f"{path}/a", body, STRATEGIC)
+    assert refused.status == 400
+    assert refused.message.endswith(" into Go value of type map[string]interface {}")
+
+
+def test_apply_checks_the_version_of_a_new_object(widgets: Widgets) -> None:
+    """A resource version that is no number is refused, even if the object does not exist."""
+    wanted = widgets.new("a", metadata={"resourceVersion": "abc"})
+    refused = widgets.server.patch(f"{widgets.path}/a?fieldManager=one", wanted, APPLY)
+    assert (refused.status, refused.message) == (500, 'strconv.ParseUint: parsing "abc": invalid syntax')
 
 
 def test_identity_cannot_be_patched(widgets: Widgets) -> None:
