@@ -46,7 +46,7 @@ def definition_of(state: State, resource: ServedResource) -> Object | None:
 def begin_removal(call: Call, transaction: Transaction, obj: Object) -> Stored:
     """Mark a definition for deletion. It remains stored until all of its custom objects are deleted."""
     if obj["metadata"].get("deletionTimestamp"):
-        stored = call.stored()
+        stored = transaction.stored(DEFINITIONS, "", obj["metadata"]["name"])
         assert stored is not None
         return stored
     now = go_time.from_unix(call.context.now)

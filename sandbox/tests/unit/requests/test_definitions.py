@@ -38,6 +38,8 @@ def test_deleting_a_definition_marks_it_first(server: LocalServer) -> None:
     assert condition_status(marked, "Terminating") == "True"
     again = server.request("DELETE", f"{CRDS}/things.example.com")
     assert again.status == 200
+    all_of_them = server.request("DELETE", CRDS)
+    assert (all_of_them.status, len(all_of_them.body["items"])) == (200, 1)
     refused = server.request("POST", path, {**obj, "metadata": {"name": "u"}})
     assert refused.message.endswith("create not allowed while custom resource definition is terminating")
 
