@@ -230,7 +230,8 @@ def _unconvertible(call: Call, merged: Object, error: Exception) -> StatusError:
 
 
 def _invalid_strategic(call: Call, text: str) -> StatusError:
-    return _invalid_shown(f'"{go_value(go_json.parse(call.request.body.decode()))}"', text)
+    shown = go_value(go_json.parse(call.request.body.decode(errors="replace")))
+    return _invalid_shown(f'"{shown}"', text)
 
 
 def _report(call: Call, decoded: Decoded, changed: Object, kind: str, options: WriteOptions) -> None:

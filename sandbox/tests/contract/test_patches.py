@@ -113,6 +113,18 @@ def test_patches_are_decoded_strictly(
     assert server.patch(f"{path}/a?fieldValidation=Ignore", body, content_type).warnings == []
 
 
+def test_a_strategic_patch_that_is_no_utf_8(server: APIServer, namespace: str) -> None:
+    """A byte that is no UTF-8 is replaced, also where the patch is quoted."""
+    path = f"/api/v1/namespaces/{namespace}/configmaps"
+    server.create(path, {"metadata": {"name": "a"}})
+    refused = server.patch(f"{path}/a?fieldValidation=Strict", b'{"unknown":"\xff"}', STRATEGIC)
+    text = '"map[unknown:\N{REPLACEMENT CHARACTER}]": strict decoding error: unknown field "unknown"'
+    assert (refused.status, refused.causes) == (
+        422,
+        [("FieldValueInvalid", "patch", f"Invalid value: {text}")],
+    )
+
+
 @pytest.mark.parametrize("body", [b"[]", b'""', b"0", b"false"])
 def test_strategic_patches_are_objects(server: APIServer, namespace: str, body: bytes) -> None:
     """An empty value that is no object is refused like any other."""
