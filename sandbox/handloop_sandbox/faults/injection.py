@@ -10,6 +10,7 @@ import msgspec
 
 from handloop_sandbox.faults.fault import Fault, Lag
 from handloop_sandbox.faults.request_attributes import RequestAttributes
+from handloop_sandbox.storage.store import FIRST_RESOURCE_VERSION
 
 
 class Injection:
@@ -66,7 +67,7 @@ class Injection:
         assert isinstance(self.fault, Lag)
         if self.fault.changes is None:
             return min(self._asked_at_version, resource_version)
-        return max(resource_version - self.fault.changes, 0)
+        return max(resource_version - self.fault.changes, FIRST_RESOURCE_VERSION)
 
     def document(self) -> dict[str, Any]:
         """Return the JSON that represents the injection in a listing: the fault, its id, and its hits."""

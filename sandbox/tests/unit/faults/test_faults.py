@@ -159,6 +159,14 @@ def test_a_lag_shows_the_past_to_reads_from_the_cache(server: LocalServer) -> No
     assert [event["object"]["metadata"]["name"] for event in server.events(watch)] == ["b"]
 
 
+def test_a_lag_ends_at_the_beginning(server: LocalServer) -> None:
+    """With more changes than there were, reads see the first version, from which a watch can go on."""
+    path = with_widgets(server)
+    server.engine.faults.lag(1000)
+    rv = server.request("GET", f"{path}?resourceVersion=0").body["metadata"]["resourceVersion"]
+    assert server.events(server.watch(f"{path}?watch=1&resourceVersion={rv}")) == []
+
+
 def test_a_lag_may_show_the_past_to_all(server: LocalServer) -> None:
     """With consistent_reads lists and gets without a version are stale, too, some changes behind."""
     for name in ("a", "b", "c"):

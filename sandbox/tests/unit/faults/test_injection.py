@@ -42,7 +42,7 @@ def test_a_lag_is_fixed_or_follows() -> None:
     assert _injection(Lag()).newest_visible(150) == 120
     assert _injection(Lag()).newest_visible(110) == 110
     assert _injection(Lag(changes=5)).newest_visible(150) == 145
-    assert _injection(Lag(changes=5)).newest_visible(3) == 0
+    assert _injection(Lag(changes=5)).newest_visible(103) == 100
 
 
 def test_it_ends_with_its_context() -> None:
