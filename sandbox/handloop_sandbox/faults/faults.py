@@ -393,10 +393,10 @@ def _holds_watch(fault: WatchFault, asked: RequestAttributes, *, opening: bool) 
     if not isinstance(fault, Expire):
         return True
     # A watch that starts from the current state cannot be too old.
-    continues = not opening or fault.after_events or asked.resource_version not in ("", "0")
+    continues = not opening or fault.after_events or asked.is_resumed
     return bool(continues) and not fault.as_status
 
 
 def _refuses(fault: Expire, asked: RequestAttributes) -> bool:
     """Return whether the request is answered with 410. Otherwise, its watch sends an ERROR watch event."""
-    return asked.verb == "list" or (fault.as_status and asked.resource_version not in ("", "0"))
+    return asked.verb == "list" or (fault.as_status and asked.is_resumed)

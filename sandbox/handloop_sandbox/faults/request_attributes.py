@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from handloop_sandbox.requests.authorization import Attributes, attributes
 from handloop_sandbox.requests.request import Request, User
 from handloop_sandbox.requests.routes import resource_path, split
+from handloop_sandbox.wire.options import boolean
 from handloop_sandbox.wire.status import StatusError
-
-_TRUE = ("1", "true", "True", "TRUE", "t", "T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +18,7 @@ class RequestAttributes:
 
     attributes.plural is "" for requests for the server's documents, such as `/version` or discovery.
     resource_version is the text that the client sent, or "" if it sent none. continued is true if the request
-    fetches a further page of a list.
+    fetches a further page of a list, streamed if it is a watch that begins with the present objects.
     """
 
     attributes: Attributes
@@ -28,6 +27,7 @@ class RequestAttributes:
     path: str
     resource_version: str = ""
     continued: bool = False
+    streamed: bool = False
 
     @property
     def verb(self) -> str:
@@ -38,6 +38,11 @@ class RequestAttributes:
     def is_read(self) -> bool:
         """Whether the request reads objects."""
         return bool(self.attributes.plural) and self.verb in ("get", "list", "watch")
+
+    @property
+    def is_resumed(self) -> bool:
+        """Whether a watch continues from an older version, and does not begin with the present objects."""
+        return self.resource_version not in ("", "0") and not self.streamed
 
     def is_about(self, resource: str) -> bool:
         """
@@ -65,6 +70,7 @@ def attributes_of(request: Request, user: User) -> RequestAttributes:
         path=request.path,
         resource_version=query.get("resourceVersion") or "",
         continued=bool(query.get("continue")),
+        streamed=boolean(query.get("sendInitialEvents")),
     )
 
 
@@ -76,6 +82,6 @@ def _attributes(request: Request) -> Attributes:
     if path is None:
         return Attributes(request.method.lower(), "", "")
     verb = path.verb(request.method)
-    if verb == "list" and request.query.get("watch") in _TRUE:
+    if verb == "list" and boolean(request.query.get("watch")):
         verb = "watch"
     return attributes(path, verb, request.query.get("fieldSelector") or "")

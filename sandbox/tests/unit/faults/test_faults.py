@@ -226,6 +226,17 @@ def test_a_watch_that_continues_expires(server: LocalServer) -> None:
     assert not fresh.ended
 
 
+@pytest.mark.parametrize("as_status", [False, True])
+def test_a_streamed_list_does_not_expire(server: LocalServer, as_status: bool) -> None:
+    """A watch that begins with the present objects is not too old, whatever version it names."""
+    rv = _create(server, "a")
+    server.engine.faults.expire(as_status=as_status)
+    query = f"watch=1&resourceVersion={rv}&sendInitialEvents=true&resourceVersionMatch=NotOlderThan"
+    assert [event["type"] for event in server.events(server.watch(f"{_MAPS}?{query}"))] == ["ADDED"]
+    expired = server.send("GET", f"{_MAPS}?watch=1&resourceVersion={rv}")
+    assert isinstance(expired, Stream) is not as_status
+
+
 def test_compaction_forgets_what_was(server: LocalServer) -> None:
     """Older versions are 410 for watches and lists; a watch that is open and up to date goes on."""
     old = _create(server, "a")

@@ -20,6 +20,8 @@ def _asked(method: str, target: str, **headers: str) -> RequestAttributes:
         ("GET /apis/apps/v1/namespaces/n/deployments/web", ("get", "deployments", "n", "web")),
         ("GET /apis/apps/v1/deployments", ("list", "deployments", "", "")),
         ("GET /apis/apps/v1/deployments?watch=true", ("watch", "deployments", "", "")),
+        ("GET /apis/apps/v1/deployments?watch=yes", ("watch", "deployments", "", "")),
+        ("GET /apis/apps/v1/deployments?watch=0", ("list", "deployments", "", "")),
         ("GET /api/v1/watch/namespaces/n/pods", ("watch", "pods", "n", "")),
         (
             "PUT /apis/apps/v1/namespaces/n/deployments/web/status",
