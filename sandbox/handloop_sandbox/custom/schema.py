@@ -46,7 +46,7 @@ def validate(schema: Schema, value: Any, old: Any = ABSENT, *, prefix: str = "")
     causes = _validate(schema, value, "", old)
     if not prefix:
         return causes
-    return [cause._replace(field=_join(prefix, cause.field)) for cause in causes]
+    return [cause._replace(field=f"{prefix}.{cause.field}".rstrip(".")) for cause in causes]
 
 
 def validate_lists(schema: Schema, value: Any, path: str = "") -> list[Cause]:

@@ -182,7 +182,7 @@ def _status_causes(resource: ServedResource, obj: Object, old: Object) -> list[C
         return scale_status_causes(resource, obj)
     causes: list[Cause] = []
     status, before = obj.get("status"), old.get("status")
-    if status is not None:
+    if "status" in obj:
         causes += schema.validate(inner, status, ABSENT if before is None else before, prefix="status")
     causes += scale_status_causes(resource, obj)
     twice = schema.validate_lists(inner, status, "status")

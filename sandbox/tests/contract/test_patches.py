@@ -234,6 +234,19 @@ def test_apply_does_not_drop_nulls(widgets: Widgets, field: str, kind: str) -> N
     assert widgets.server.get(f"{widgets.path}/a").body == created.body
 
 
+@pytest.mark.parametrize("emptied", [{}, None])
+def test_apply_does_not_empty_the_status(widgets: Widgets, emptied: object) -> None:
+    """A manager that applied the whole status and now applies none of its fields leaves null: refused."""
+    widgets.create("a")
+    path = f"{widgets.path}/a/status?fieldManager=one"
+    body = {"apiVersion": widgets.api_version, "kind": "Widget", "metadata": {"name": "a"}}
+    applied = widgets.server.patch(path, {**body, "status": {"phase": "A"}}, APPLY)
+    refused = widgets.server.patch(path, {**body, "status": emptied}, APPLY)
+    text = 'Invalid value: "null":  in body must be of type object: "null"'
+    assert (refused.status, refused.causes[0]) == (422, ("FieldValueTypeInvalid", "status", text))
+    assert widgets.server.get(f"{widgets.path}/a").body == applied.body
+
+
 def test_apply_of_null_where_there_is_a_default(widgets: Widgets) -> None:
     """The default takes its place."""
     applied = widgets.server.patch(f"{widgets.path}/a?fieldManager=one", widgets.new("a", color=None), APPLY)
