@@ -7,7 +7,7 @@ Follows: kubernetes pkg/controller/deployment/sync.go and progress.go.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from handloop_sandbox.cluster.cluster_controller import Pace
@@ -46,7 +46,7 @@ def with_condition(status: Status, finding: Finding, now: float) -> Status:
     """
     conditions = status.get("conditions") or []
     present = next((c for c in conditions if c["type"] == finding.type), None)
-    if present and (present["status"], present["reason"]) == (finding.status, finding.reason):
+    if present and (present["status"], _reason(present)) == (finding.status, finding.reason):
         return status
     stamp = format_time(now)
     same_status = present is not None and present["status"] == finding.status
@@ -59,6 +59,11 @@ def with_condition(status: Status, finding: Finding, now: float) -> Status:
         "message": finding.message,
     }
     return {**status, "conditions": [*(c for c in conditions if c["type"] != finding.type), entry]}
+
+
+def _reason(entry: Mapping[str, Any] | None) -> str:
+    """Return a condition's reason, or "" if it has none or does not exist."""
+    return str((entry or {}).get("reason") or "")
 
 
 def without_condition(status: Status, kind: str) -> Status:
@@ -134,9 +139,10 @@ def deadline_at(deployment: Object, progressed_at: float | None, pace: Pace) -> 
     progressing = condition(deployment, PROGRESSING)
     if not has_deadline(deployment) or progressing is None:
         return None
-    if progressing["reason"] in (NEW_REPLICA_SET_AVAILABLE, TIMED_OUT):
+    if _reason(progressing) in (NEW_REPLICA_SET_AVAILABLE, TIMED_OUT):
         return None
-    since = parse_time(progressing["lastUpdateTime"]) if progressed_at is None else progressed_at
+    updated = progressing.get("lastUpdateTime")  # absent if a user has written the condition without it
+    since = (parse_time(updated) if updated else 0.0) if progressed_at is None else progressed_at
     return since + pace.seconds(float(deployment["spec"]["progressDeadlineSeconds"]))
 
 
@@ -153,7 +159,7 @@ def with_progress(
     before = deployment.get("status") or {}
     present = condition(deployment, PROGRESSING)
     settled = status.get("replicas", 0) == status.get("updatedReplicas", 0)
-    if settled and present and present["reason"] == NEW_REPLICA_SET_AVAILABLE:
+    if settled and _reason(present) == NEW_REPLICA_SET_AVAILABLE:
         return status
     subject = _subject(deployment, new)
     if is_complete(deployment, status):
@@ -163,7 +169,7 @@ def with_progress(
         return _progressed(
             status, Finding(PROGRESSING, "True", "ReplicaSetUpdated", f"{subject} is progressing."), now
         )
-    if stuck or (present and present["reason"] == TIMED_OUT):
+    if stuck or _reason(present) == TIMED_OUT:
         message = f"{subject} has timed out progressing."
         return with_condition(status, Finding(PROGRESSING, "False", TIMED_OUT, message), now)
     return status
@@ -191,13 +197,13 @@ def with_failure(status: Status, replica_sets: Sequence[Object], new: Object | N
     status = without_condition(status, REPLICA_FAILURE)
     if failing is None:
         return status
+    texts: dict[str, Any] = {field: failing[field] for field in ("reason", "message") if field in failing}
     entry = {
         "type": REPLICA_FAILURE,
         "status": failing["status"],
         "lastUpdateTime": failing["lastTransitionTime"],
         "lastTransitionTime": failing["lastTransitionTime"],
-        "reason": failing["reason"],
-        "message": failing["message"],
+        **texts,
     }
     return {**status, "conditions": [*(status.get("conditions") or []), entry]}
 
@@ -205,7 +211,7 @@ def with_failure(status: Status, replica_sets: Sequence[Object], new: Object | N
 def pause_finding(deployment: Object) -> Finding | None:
     """Return the Progressing condition to set after a pause or resume, or None if it stays the same."""
     present = condition(deployment, PROGRESSING)
-    reason = present["reason"] if present else ""
+    reason = _reason(present)
     if not has_deadline(deployment) or reason == TIMED_OUT:
         return None
     paused = bool(deployment["spec"].get("paused"))

@@ -8,6 +8,7 @@ reduces availability.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from math import ceil, floor
 from typing import Any, NamedTuple
@@ -16,6 +17,7 @@ from handloop_sandbox.cluster.workloads import spec_replicas, status_count
 from handloop_sandbox.storage.stored import Object
 
 MAX_REPLICAS = "deployment.kubernetes.io/max-replicas"
+_WHOLE = re.compile(r"[+-]?[0-9]{1,10}")
 
 
 class Resize(NamedTuple):
@@ -63,6 +65,12 @@ def bounds_of(deployment: Object) -> Bounds:
     if surge == 0 and unavailable == 0:
         unavailable = 1  # if both were 0, the rollout would be stuck
     return Bounds(replicas, surge, min(unavailable, replicas))
+
+
+def annotated_size(replica_set: Object, name: str) -> int | None:
+    """Return the size in an annotation of a ReplicaSet, or None if there is none or it is not a number."""
+    text = (replica_set["metadata"].get("annotations") or {}).get(name, "")
+    return int(text) if _WHOLE.fullmatch(text) else None
 
 
 def total_replicas(replica_sets: Sequence[Object]) -> int:
@@ -161,8 +169,7 @@ def _share(bounds: Bounds, replica_set: Object, status_replicas: int) -> int:
     size = spec_replicas(replica_set)
     if bounds.replicas == 0:
         return -size
-    annotations = replica_set["metadata"].get("annotations") or {}
-    before = int(annotations.get(MAX_REPLICAS) or status_replicas)
+    before = annotated_size(replica_set, MAX_REPLICAS) or status_replicas
     return _round(size * bounds.most / before) - size if before else 0
 
 

@@ -16,6 +16,7 @@ from handloop_sandbox.cluster.deployment_status import PROGRESSING, Finding
 from handloop_sandbox.cluster.rolling_update import (
     Resize,
     active,
+    annotated_size,
     bounds_of,
     proportional,
     shrink_old,
@@ -93,8 +94,8 @@ class Rollout:
 
     def _is_resized(self) -> bool:
         """Return whether spec.replicas has changed since the ReplicaSets were last resized."""
-        desired = (_annotations(rs).get(revisions.DESIRED_REPLICAS) for rs in active(self._all))
-        return any(text is not None and int(text) != self._bounds.replicas for text in desired)
+        desired = (annotated_size(rs, revisions.DESIRED_REPLICAS) for rs in active(self._all))
+        return any(size is not None and size != self._bounds.replicas for size in desired)
 
     def _roll(self) -> None:
         self._sync_new(create=True)

@@ -195,3 +195,11 @@ def test_pausing_is_noted(paused: bool, reason: str, expected: str | None) -> No
     finding = statuses.pause_finding(deployment)
     assert (finding.reason if finding else None) == expected
     assert finding is None or finding.status == "Unknown"
+
+
+def test_a_failure_without_a_reason_is_passed_on() -> None:
+    """A user wrote the condition of the ReplicaSet, with only a type and a status."""
+    failing = _rs(3, conditions=[{"type": "ReplicaFailure", "status": "True", "lastTransitionTime": None}])
+    (found,) = statuses.with_failure({"conditions": []}, [failing], None)["conditions"]
+    times = {"lastUpdateTime": None, "lastTransitionTime": None}
+    assert found == {"type": "ReplicaFailure", "status": "True", **times}

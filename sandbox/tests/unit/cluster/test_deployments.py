@@ -18,7 +18,10 @@ from handloop_sandbox.cluster.workloads import (
 )
 from handloop_sandbox.storage.owner_references import controller_of
 from handloop_sandbox.storage.stored import Object
+from support.servers.living_server import APPS, LivingServer, selecting
 from support.servers.simulated_cluster import SimulatedCluster, new_deployment, with_image
+
+_MERGE = "application/merge-patch+json"
 
 
 def _available(cluster: SimulatedCluster, name: str = "web") -> int:
@@ -277,3 +280,45 @@ def test_unrelated_deployments_are_not_looked_at() -> None:
     cluster.delete(PODS, "default", pod["metadata"]["name"])
     cluster.run_for(20)
     assert 0 < counting.looks < 15
+
+
+@pytest.mark.parametrize("kind", ["Progressing", "Available"])
+@pytest.mark.parametrize("state", ["True", "False", "Unknown"])
+def test_a_condition_without_a_reason_is_replaced(kind: str, state: str) -> None:
+    """A user can write one, as only type and status are required."""
+    server = LivingServer()
+    server.make(f"{APPS}/deployments", "web", selecting(replicas=2))
+    server.wait(5)
+    body = {"status": {"conditions": [{"type": kind, "status": state}]}}
+    path = f"{APPS}/deployments/web"
+    assert server.request("PATCH", f"{path}/status", body, content_type=_MERGE).status == 200
+    server.change(path, replicas=3)
+    server.wait(5)
+    status = server.status(path)
+    assert status["availableReplicas"] == 3
+    reasons = {entry["type"]: entry.get("reason") for entry in status["conditions"]}
+    assert reasons["Available"] == "MinimumReplicasAvailable"
+    assert reasons.get("Progressing", "NewReplicaSetAvailable") == "NewReplicaSetAvailable"
+
+
+@pytest.mark.parametrize("note", ["desired-replicas", "max-replicas", "revision"])
+@pytest.mark.parametrize("text", ["many", "", "1.5", "٣"])
+def test_annotations_that_are_no_numbers_are_ignored(note: str, text: str) -> None:
+    """As in a cluster, a rollout and a resize go on."""
+    server = LivingServer()
+    server.make(f"{APPS}/deployments", "web", selecting(replicas=2))
+    server.wait(5)
+    broken = selecting(replicas=2)["template"]
+    broken["spec"]["containers"][0]["image"] = "nginx:pull-fail"
+    server.change(f"{APPS}/deployments/web", template=broken)
+    server.wait(5)
+    names = server.items(f"{APPS}/replicasets")
+    assert len(names) == 2
+    for name in names:
+        body = {"metadata": {"annotations": {f"deployment.kubernetes.io/{note}": text}}}
+        server.request("PATCH", f"{APPS}/replicasets/{name}", body, content_type=_MERGE)
+    server.change(f"{APPS}/deployments/web", replicas=6)
+    server.wait(5)
+    server.change(f"{APPS}/deployments/web", template=selecting()["template"])
+    server.wait(20)
+    assert server.status(f"{APPS}/deployments/web")["availableReplicas"] == 6
