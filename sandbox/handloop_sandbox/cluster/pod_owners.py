@@ -116,7 +116,8 @@ class PodOwnerController(KeyedController[Key]):
         ready = condition(change.new.object, "Ready")
         if change.type is ChangeType.DELETED or ready is None or ready["status"] != "True":
             self._ready_since.pop(uid, None)
-        elif change.type is ChangeType.ADDED:  # this pod is older than the controller
+        elif change.type is ChangeType.ADDED and ready["lastTransitionTime"]:
+            # this pod is older than the controller
             self._ready_since[uid] = parse_time(ready["lastTransitionTime"])
         else:
             self._ready_since.setdefault(uid, now)

@@ -165,6 +165,7 @@ def _conditions(status: Mapping[str, Any], failure: tuple[str, str] | None, now:
 
 DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 
+_LATEST = "~"  # sorts after every time; stands for the time that a user's condition lacks
 _PHASES = {"Pending": 0, "Unknown": 1, "Running": 2}
 
 
@@ -206,5 +207,5 @@ def _deletion_cost(pod: Object) -> int:
 
 def _times(pod: Object) -> tuple[str, str]:
     ready = condition(pod, "Ready")
-    since = ready["lastTransitionTime"] if ready and ready["status"] == "True" else ""
+    since = (ready["lastTransitionTime"] or _LATEST) if ready and ready["status"] == "True" else ""
     return since, pod["metadata"]["creationTimestamp"]

@@ -313,3 +313,13 @@ def test_count_limits_the_number() -> None:
     pods = [_ranked_pod("a"), _ranked_pod("b", ready=""), _ranked_pod("c", node="")]
     assert [pod["metadata"]["name"] for pod in doomed(pods, 2, pods)] == ["c", "b"]
     assert doomed(pods, 0, pods) == []
+
+
+def test_a_pod_that_is_ready_since_nobody_knows_when_goes_first() -> None:
+    """A user's condition can lack the time. Kubernetes takes it for the latest one."""
+    pods = [new_pod(name, nodeName="n") for name in "abc"]
+    for pod, since in zip(pods, (format_time(START), None, format_time(START + 1)), strict=True):
+        pod["metadata"]["creationTimestamp"] = format_time(START)
+        ready = {"type": "Ready", "status": "True", "lastTransitionTime": since}
+        pod["status"] = {"phase": "Running", "conditions": [ready]}
+    assert [pod["metadata"]["name"] for pod in doomed(pods, 2, pods)] == ["b", "c"]
