@@ -123,7 +123,7 @@ def with_condition(
         return conditions
     stamp = format_time(now)
     entry = {"type": kind, "status": status, "lastProbeTime": stamp, "lastTransitionTime": stamp}
-    entry |= {"reason": why[0], "message": why[1]}
+    entry |= {field: text for field, text in zip(("reason", "message"), why, strict=True) if text}
     if before is None:
         return [*conditions, entry]
     return [entry if found is before else found for found in conditions]

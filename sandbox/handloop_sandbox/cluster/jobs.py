@@ -94,7 +94,10 @@ class JobController(PodOwnerController):
         lifetime = job["spec"].get("ttlSecondsAfterFinished")
         if lifetime is None or is_deleting(job):
             return writes
-        ended = max(parse_time(c["lastTransitionTime"]) for c in job["status"]["conditions"])
+        times = [c["lastTransitionTime"] for c in job["status"]["conditions"] if c["lastTransitionTime"]]
+        if not times:  # a user has ended the Job, without a time
+            return writes
+        ended = max(map(parse_time, times))
         expires = ended + self._pace.seconds(lifetime)
         if expires > now:
             self._dirty.mark((job["metadata"]["namespace"], job["metadata"]["name"]), expires)
@@ -174,7 +177,7 @@ class JobController(PodOwnerController):
         """Return the final condition with its reason and message, or None if the Job has not ended."""
         for target in _ENDS:
             if found := held(job, target):
-                return target, (found["reason"], found["message"])
+                return target, (found.get("reason", ""), found.get("message", ""))
         spec = job["spec"]
         limit = spec.get("backoffLimit", 6)
         if tally.total_failed > limit or restarts_exceed(job, tally.active, limit):

@@ -116,3 +116,22 @@ def test_orphans_lose_their_finalizer() -> None:
     server.wait(2)
     (pod,) = server.items(f"{CORE}/pods").values()
     assert "finalizers" not in pod["metadata"]
+
+
+def test_a_user_can_end_a_job_without_reasons_and_times() -> None:
+    """Its pod goes; as nobody knows when the Job ended, it does not expire."""
+    server = _server(does="hold", ttlSecondsAfterFinished=1)
+    server.wait(1)
+    target = {"type": "FailureTarget", "status": "True"}
+    body: dict[str, Any] = {"status": {"conditions": [target]}}
+    assert server.request("PATCH", f"{_JOBS}/j/status", body, content_type=_MERGE).status == 200
+    server.wait(1)
+    assert server.items(f"{CORE}/pods") == {}
+    server = _server(suspend=True, ttlSecondsAfterFinished=1)
+    body["status"] = {
+        "startTime": "2023-01-01T00:00:00Z",
+        "conditions": [target, {**target, "type": "Failed"}],
+    }
+    assert server.request("PATCH", f"{_JOBS}/j/status", body, content_type=_MERGE).status == 200
+    server.wait(5)
+    assert list(server.items(_JOBS)) == ["j"]
