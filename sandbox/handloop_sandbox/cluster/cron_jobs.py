@@ -154,7 +154,10 @@ def _end_of(job: Object) -> str:
 
 def _scheduled_at(job: Object) -> float | None:
     text = (job["metadata"].get("annotations") or {}).get(SCHEDULED)
-    return datetime.fromisoformat(text).timestamp() if text else None
+    try:
+        return datetime.fromisoformat(text).timestamp() if text else None
+    except (ValueError, OverflowError):
+        return None  # a user has written the annotation
 
 
 def _reference(job: Object) -> dict[str, Any]:

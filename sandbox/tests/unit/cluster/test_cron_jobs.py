@@ -131,3 +131,20 @@ def test_a_job_of_somebody_else() -> None:
     cron.wait(0.1)
     assert cron.told("UnexpectedJob") == ["Saw a job that the controller did not create or forgot: hand"]
     assert "active" not in cron.status
+
+
+@pytest.mark.parametrize("text", ["soon", "0000-01-01", "2023-11-14T22:14:00Z"])
+def test_a_job_with_a_time_that_a_user_wrote(text: str) -> None:
+    """Without a readable time, the Job is one that the controller did not create."""
+    cron = _Cron(schedule="0 0 1 1 *")
+    cron_job = cron.server.request("GET", f"{_CRON_JOBS}/c").body
+    owner = {"apiVersion": "batch/v1", "kind": "CronJob", "name": "c", "uid": cron_job["metadata"]["uid"]}
+    metadata = {
+        "name": "c-1",
+        "annotations": {"batch.kubernetes.io/cronjob-scheduled-timestamp": text},
+        "ownerReferences": [{**owner, "controller": True}],
+    }
+    body = {"metadata": metadata, "spec": _template()["spec"]}
+    assert cron.server.request("POST", _JOBS, body).status == 201
+    cron.wait(5)
+    assert bool(cron.told("UnexpectedJob")) == (not text.startswith("2023"))
