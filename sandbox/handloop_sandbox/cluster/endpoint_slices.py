@@ -88,7 +88,7 @@ def pod_of_endpoint(service: Object, pod: Object) -> dict[str, Any]:
     metadata, hostname, domain = pod["metadata"], pod["spec"].get("hostname"), pod["spec"].get("subdomain")
     return {
         **({"hostname": hostname} if hostname and domain == service["metadata"]["name"] else {}),
-        "nodeName": pod["spec"]["nodeName"],
+        **({"nodeName": pod["spec"]["nodeName"]} if pod["spec"].get("nodeName") else {}),
         "targetRef": {
             "kind": "Pod",
             "name": metadata["name"],

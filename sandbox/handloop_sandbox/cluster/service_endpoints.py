@@ -93,7 +93,10 @@ class ServiceEndpointsController(KeyedController[_Key]):
             return []
         found = (view.state.get(PODS, key[0], name) for name in self._pods.matching(key[0], selector))
         pods = [pod for pod in found if pod and _has_endpoint(pod)]
-        return slice_writes(view, service, pods) + endpoints_writes(view, service, pods)
+        # A pod without a node can have an address if a user has written its status.
+        bound = [pod for pod in pods if pod["spec"].get("nodeName")]
+        shown = pods if service["spec"].get("publishNotReadyAddresses") else bound
+        return slice_writes(view, service, shown) + endpoints_writes(view, service, bound)
 
 
 def _shown(pod: Object) -> object:

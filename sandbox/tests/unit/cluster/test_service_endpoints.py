@@ -68,3 +68,20 @@ def test_what_is_deleted_comes_back_and_goes_with_its_service(cluster: Simulated
     cluster.delete(SERVICES, "default", "web")
     cluster.run_for(1)
     assert (_slices(cluster), _endpoints(cluster)) == ([], [])
+
+
+def test_a_pod_without_a_node_has_no_endpoint_unless_asked_for(cluster: SimulatedCluster) -> None:
+    """Its address is one that a user wrote. Endpoints never have it: in a cluster, they need the node."""
+    for name, tolerant in (("web", False), ("all", True)):
+        service = new_service(name, selector={"app": "a"})
+        service["spec"]["publishNotReadyAddresses"] = tolerant
+        cluster.create(SERVICES, service)
+    cluster.create(PODS, new_pod("a", labels={"app": "a"}, schedulerName="none"))
+    cluster.change(PODS, "default", "a", status={"phase": "Pending", "podIP": "10.0.0.9"})
+    cluster.run_for(1)
+    found = {each["metadata"]["generateName"]: each["endpoints"] for each in _slices(cluster)}
+    assert found["web-"] is None
+    (endpoint,) = found["all-"]
+    assert endpoint["addresses"] == ["10.0.0.9"]
+    assert "nodeName" not in endpoint
+    assert [each.get("subsets") for each in _endpoints(cluster)] == [None, None]
