@@ -48,10 +48,8 @@ def tally_of(job: Object, pods: Sequence[Object]) -> Tally:
     indexes: list[int] = []
     total = status_count(job, "succeeded") + len(succeeded)
     if job["spec"].get("completionMode") == "Indexed":
-        reached = {index_of(pod) for pod in succeeded} - {None}
-        indexes = sorted(
-            {*parsed(status.get("completedIndexes", "")), *(i for i in reached if i is not None)}
-        )
+        reached = {*parsed(status.get("completedIndexes", "")), *map(index_of, succeeded)}
+        indexes = sorted(i for i in reached if i is not None and i < job["spec"]["completions"])
         total = len(indexes)
     return Tally(
         active=[pod for pod in pods if is_pod_active(pod)],

@@ -11,6 +11,7 @@ no effect.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import inf
 from typing import Any, Final, NamedTuple
 
 from handloop_sandbox.cluster.cluster_controller import Pace, View, Write
@@ -45,6 +46,7 @@ _OWN_NAME: Final = "kubernetes.io/job-controller"
 _BACK_OFF_SECONDS = 10.0  # doubles with each consecutive failure
 _MAX_BACK_OFF_SECONDS = 600.0
 _BURST = 500
+_OF_INDEXES: Final = ("completedIndexes", "succeeded")
 _ENDS: Final = {"SuccessCriteriaMet": "Complete", "FailureTarget": "Failed"}
 _REACHED: Final = ("CompletionsReached", "Reached expected number of succeeded pods")
 _EXCEEDED: Final = ("BackoffLimitExceeded", "Job has reached the specified backoff limit")
@@ -106,6 +108,8 @@ class JobController(PodOwnerController):
 
     def _run(self, view: View, job: Object, tally: Tally, now: float) -> list[Write]:
         status: dict[str, Any] = dict(job.get("status") or {})
+        if job["spec"].get("completionMode") == "Indexed":  # both follow from the indexes
+            status = {name: value for name, value in status.items() if name not in _OF_INDEXES}
         conditions = list(status.get("conditions") or [])
         suspended = bool(job["spec"].get("suspend"))
         if not suspended and "startTime" not in status:
@@ -227,9 +231,9 @@ class JobController(PodOwnerController):
         resume = max(failure.retry_at if failure else 0.0, self._resume_at(job, tally, now))
         if resume > now:
             self._dirty.mark(key, resume)
-        for pod in active[max(0, wanted) :]:
-            writes += self._delete(view, job, pod, now)
-        del active[max(0, wanted) :]
+        active, surplus = _needed(job, active, max(0, wanted))
+        for pod in surplus:  # without its finalizer, so that it does not count as failed
+            writes += [*([_untracked(pod)] if _is_tracked(pod) else []), *self._delete(view, job, pod, now)]
         missing = min(wanted - len(active) - waiting, _BURST) if resume <= now else 0
         for pod in _new_pods(view, job, tally, active, missing):
             writes.append(self._create(pod))
@@ -266,6 +270,14 @@ def _is_tracked(pod: Object) -> bool:
 
 def _untracked(pod: Object) -> Write:
     return Write.of("update", PODS, without_finalizer(pod, TRACKING))
+
+
+def _needed(job: Object, active: Sequence[Object], wanted: int) -> tuple[list[Object], list[Object]]:
+    """Divide the active pods into those to keep and those to delete. An index may have become too high."""
+    most = job["spec"]["completions"] if job["spec"].get("completionMode") == "Indexed" else inf
+    fitting = [pod for pod in active if (index_of(pod) or 0) < most]
+    beyond = [pod for pod in active if (index_of(pod) or 0) >= most]
+    return fitting[:wanted], [*fitting[wanted:], *beyond]
 
 
 def _new_pods(

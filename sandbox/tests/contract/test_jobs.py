@@ -18,6 +18,7 @@ _FAILING = {
 }
 _HOLDING = {"sandbox.handloop.dev/job": "hold", "fake-kubelet/run-seconds": "600"}
 """The words of a sandbox, and of the stand-in for a node."""
+_INDEX = "batch.kubernetes.io/job-completion-index"
 _REST = {"terminating": 0, "uncountedTerminatedPods": {}, "ready": 0}
 
 Said = tuple[str, str, str, str]
@@ -134,6 +135,40 @@ def test_parallelism_and_completions(jobs: Jobs) -> None:
     assert max(event["object"]["status"].get("active", 0) for event in events) == 2
     assert _timeless(events[-1]["object"]["status"]) == {"succeeded": 3, **_REST}
     assert len(jobs.pods()) == 3
+
+
+def test_pods_that_the_controller_deletes_do_not_count_as_failed(jobs: Jobs) -> None:
+    """Fewer at once is no failure, even if none is allowed."""
+    jobs.create(does=_HOLDING, completions=5, parallelism=3, backoffLimit=0)
+    jobs.server.eventually(f"{jobs.collection}/j", lambda answer: answer.body["status"].get("active") == 3)
+    jobs.server.patch(f"{jobs.collection}/j", {"spec": {"parallelism": 1}})
+
+    def is_smaller(answer: Answer) -> bool:
+        status = answer.body["status"]
+        return (status.get("active"), status["terminating"]) == (1, 0)
+
+    status = jobs.server.eventually(f"{jobs.collection}/j", is_smaller).body["status"]
+    assert "failed" not in status
+    assert "conditions" not in status
+
+
+def test_an_indexed_job_that_shrinks_forgets_the_indexes_beyond(jobs: Jobs) -> None:
+    """Neither their pods nor their successes count; those that are left are still to be done."""
+    size = {"completions": 5, "parallelism": 5}
+    jobs.create(does=_HOLDING, completionMode="Indexed", backoffLimit=0, **size)
+    path = f"{jobs.collection}/j"
+    jobs.server.eventually(path, lambda answer: answer.body["status"].get("active") == 5)
+    (last,) = (pod for pod in jobs.pods() if pod["metadata"]["labels"][_INDEX] == "4")
+    pod = f"/api/v1/namespaces/{jobs.namespace}/pods/{last['metadata']['name']}"
+    jobs.server.eventually(pod, lambda answer: answer.body["status"]["phase"] == "Running")
+    jobs.server.patch(f"{pod}/status", {"status": {"phase": "Succeeded"}})
+    jobs.server.eventually(path, lambda answer: answer.body["status"].get("completedIndexes") == "4")
+    jobs.server.patch(path, {"spec": {"completions": 2, "parallelism": 2}})
+    settled = jobs.server.eventually(path, lambda answer: answer.body["status"].get("active") == 2)
+    assert not {"completedIndexes", "succeeded", "failed", "conditions"} & settled.body["status"].keys()
+    jobs.server.eventually(path, lambda answer: answer.body["status"]["terminating"] == 0)
+    left = {pod["metadata"]["labels"][_INDEX] for pod in jobs.pods()} - {"4"}  # it has succeeded, and stays
+    assert left == {"0", "1"}
 
 
 def test_failure(jobs: Jobs) -> None:
