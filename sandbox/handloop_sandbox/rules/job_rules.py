@@ -6,6 +6,8 @@ Follows: kubernetes pkg/apis/batch/validation/validation.go.
 
 from __future__ import annotations
 
+import re
+from itertools import pairwise
 from typing import Final
 
 from handloop_sandbox.cluster.cron_schedule import is_zone, parsed
@@ -34,6 +36,12 @@ _JOB_IMMUTABLE: Final = (
 )
 
 
+_INDEX: Final = re.compile(r"[+-]?[0-9]{1,18}")
+_ENDS: Final = 2
+_NOT_INDEXED: Final = "cannot set non-empty completedIndexes when non-indexed completion mode"
+_TOO_MANY_PARTS: Final = (
+    "violates the requirement that an index interval can have at most two parts separated by '-'"
+)
 MAX_CRON_JOB_NAME: Final = 52
 _EXPLICIT: Final = "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones"
 
@@ -41,13 +49,48 @@ _EXPLICIT: Final = "timeZone must be an explicit time zone as defined in https:/
 def job(new: Object, old: Object | None, subresource: str) -> list[Cause]:
     """Return the validation errors for a Job. Only a few fields of its status are checked."""
     if subresource == "status":
-        return nonnegative("status", part(new, "status"), "active", "succeeded", "failed", "ready")
+        status = part(new, "status")
+        causes = nonnegative("status", status, "active", "succeeded", "failed", "ready")
+        text, before = (part(each or {}, "status").get("completedIndexes", "") for each in (new, old))
+        return causes + (_indexes(part(new, "spec"), text) if text != before else [])
     spec = part(new, "spec")
     causes = _selecting_spec(spec)
     if old is None:
         return _generated(new) + causes
     # Kubernetes validates the spec of a changed Job twice.
     return _generated(new) + causes + causes + _job_update(spec, part(old, "spec"))
+
+
+def _indexes(spec: Object, text: str) -> list[Cause]:
+    """Return the errors for a status.completedIndexes. The Job controller must be able to parse it."""
+    path, causes = "status.completedIndexes", []
+    wrong = _wrong_indexes(text, spec["completions"]) if text and "completions" in spec else ""
+    if wrong:
+        causes.append(invalid_value(path, text, f"error parsing completedIndexes: {wrong}"))
+    if text and spec.get("completionMode") != "Indexed":
+        causes.append(invalid_value(path, text, _NOT_INDEXED))
+    return causes
+
+
+def _wrong_indexes(text: str, completions: int) -> str:
+    """Return what is wrong with a text such as `0-2,5`, or "" if it is valid."""
+    last = -1
+    for interval in text.split(","):
+        ends = interval.split("-")
+        if len(ends) > _ENDS:
+            return f'the fragment "{interval}" {_TOO_MANY_PARTS}'
+        for end in ends:
+            if not _INDEX.fullmatch(end):
+                return f'cannot convert string to integer for index: "{end}"'
+            if int(end) >= completions:
+                return f'too large index: "{end}"'
+        numbers = [int(end) for end in ends]
+        # Kubernetes compares the ends of an interval before it compares intervals.
+        for before, after in (*pairwise(numbers), (last, numbers[0])):
+            if before >= after:
+                return f"non-increasing order, previous: {before}, current: {after}"
+        last = numbers[-1]
+    return ""
 
 
 def _selecting_spec(spec: Object) -> list[Cause]:

@@ -18,6 +18,7 @@ _FAILING = {
 }
 _HOLDING = {"sandbox.handloop.dev/job": "hold", "fake-kubelet/run-seconds": "600"}
 """The words of a sandbox, and of the stand-in for a node."""
+_TWO_PARTS = "violates the requirement that an index interval can have at most two parts separated by '-'"
 _INDEX = "batch.kubernetes.io/job-completion-index"
 _REST = {"terminating": 0, "uncountedTerminatedPods": {}, "ready": 0}
 
@@ -249,3 +250,38 @@ def test_labels(jobs: Jobs, labels: Any, names: int) -> None:
     job = jobs.create(labels=labels, suspend=True)
     assert len(job["spec"]["template"]["metadata"]["labels"]) == 4
     assert len(job["metadata"]["labels"]) == names
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [
+        ("0,2-3", ""),
+        ("x", 'cannot convert string to integer for index: "x"'),
+        ("0-", 'cannot convert string to integer for index: ""'),
+        ("0,", 'cannot convert string to integer for index: ""'),
+        ("-1", 'cannot convert string to integer for index: ""'),
+        ("5", 'too large index: "5"'),
+        ("0-7", 'too large index: "7"'),
+        ("3,1", "non-increasing order, previous: 3, current: 1"),
+        ("1-1", "non-increasing order, previous: 1, current: 1"),
+        ("0-2,2-1", "non-increasing order, previous: 2, current: 1"),
+        ("1-2-3", f'the fragment "1-2-3" {_TWO_PARTS}'),
+    ],
+)
+def test_completed_indexes_that_nobody_can_read_are_refused(jobs: Jobs, text: str, wrong: str) -> None:
+    """The Job controller parses what the status says."""
+    jobs.create(completionMode="Indexed", completions=5, managedBy="example.org/test")
+    path = f"{jobs.collection}/j/status?dryRun=All"
+    answer = jobs.server.patch(path, {"status": {"completedIndexes": text}})
+    assert answer.status == (422 if wrong else 200)
+    if wrong:
+        told = f'status.completedIndexes: Invalid value: "{text}": error parsing completedIndexes: {wrong}'
+        assert answer.body["message"] == f'Job.batch "j" is invalid: {told}'
+
+
+def test_only_indexed_jobs_have_completed_indexes(jobs: Jobs) -> None:
+    """The status of any other is refused."""
+    jobs.create(completions=5, managedBy="example.org/test")
+    answer = jobs.server.patch(f"{jobs.collection}/j/status", {"status": {"completedIndexes": "0"}})
+    assert answer.status == 422
+    assert answer.body["message"].endswith("when non-indexed completion mode")
