@@ -9,10 +9,9 @@ Follows: apiextensions-apiserver pkg/apis/apiextensions/validation/validation.go
 from __future__ import annotations
 
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 from handloop_sandbox.custom.conversion_rules import conversion_causes
-from handloop_sandbox.wire import names
+from handloop_sandbox.wire import go_url, names
 from handloop_sandbox.wire.causes import duplicate, invalid_value, not_supported, required, too_many
 from handloop_sandbox.wire.field_rules import Object, all_invalid, entries, immutable, part
 from handloop_sandbox.wire.status import Cause
@@ -90,7 +89,7 @@ def _deprecation(path: str, version: Object) -> list[Cause]:
         causes.append(invalid_value(at, warning, "can only be set for deprecated versions"))
     if not warning:
         causes.append(invalid_value(at, warning, "must not be an empty string"))
-    if len(warning) > _LONGEST_WARNING:
+    if len(warning.encode()) > _LONGEST_WARNING:  # Go counts bytes
         causes.append(invalid_value(at, warning, f"must be <= {_LONGEST_WARNING} characters long"))
     for index, character in enumerate(warning):
         if not character.isprintable():
@@ -298,8 +297,11 @@ def is_protected(group: str) -> bool:
 
 
 def _is_url(text: str) -> bool:
-    parts = urlsplit(text)
-    return bool(parts.scheme and parts.netloc)
+    try:
+        url = go_url.parse_request_url(text.partition("#")[0])
+    except ValueError:
+        return False
+    return bool(url.scheme and url.host)
 
 
 def _stored_versions(new: Object) -> list[Cause]:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from handloop_sandbox.wire import names
+from handloop_sandbox.wire import go_url, names
 from handloop_sandbox.wire.causes import invalid_value, required
 from handloop_sandbox.wire.field_rules import MAX_PORT, PORT_RANGE, Object
 from handloop_sandbox.wire.status import Cause
@@ -51,7 +51,12 @@ def port_causes(path: str, port: Any) -> list[Cause]:
 
 
 def _url(at: str, text: str) -> list[Cause]:
-    parts = urlsplit(text)
+    try:
+        if "://" in text or text.startswith(":"):
+            go_url.parse_request_url(text.partition("#")[0])
+        parts = urlsplit(text)
+    except ValueError as error:
+        return [required(at, f'url must be a valid URL: parse "{text}": {error}; {_FORM}')]
     causes = []
     if parts.scheme != "https":
         told = f"'https' is the only allowed URL scheme; {_FORM}"

@@ -219,3 +219,42 @@ def test_each_served_version_has_an_api_service(server: APIServer, group: str) -
         uid = made["metadata"]["uid"]
         server.eventually(path, lambda answer: answer.status == 200 and answer.body["metadata"]["uid"] != uid)
     server.eventually(path, lambda answer: answer.status == 404)
+
+
+@pytest.mark.parametrize("approval", ["http://[", "http://a:b", "http://%zz", "x"])
+def test_a_protected_group_needs_a_valid_url(server: APIServer, approval: str) -> None:
+    """Anything else is no approval."""
+    crd = definition("approved.k8s.io", "things", "Thing")
+    crd["metadata"]["annotations"] = {"api-approved.kubernetes.io": approval}
+    answer = server.create(f"{CRDS}?dryRun=All", crd)
+    assert answer.status == 422
+    assert f'Invalid value: "{approval}": protected groups must have approval' in answer.body["message"]
+
+
+def test_a_deprecation_warning_is_measured_in_bytes(server: APIServer, group: str) -> None:
+    """Two hundred characters can be too many."""
+    crd = definition(group, "things", "Thing")
+    crd["spec"]["versions"][0] |= {"deprecated": True, "deprecationWarning": "é" * 200}
+    answer = server.create(f"{CRDS}?dryRun=All", crd)
+    assert answer.status == 422
+    assert answer.body["message"].endswith("must be <= 256 characters long")
+
+
+@pytest.mark.parametrize(
+    ("url", "wrong"),
+    [
+        ("https://[", "missing ']' in host"),
+        ("https://a:b/", 'invalid port ":b" after host'),
+        ("https://a/%zz", 'invalid URL escape "%zz"'),
+        (":", "missing protocol scheme"),
+    ],
+)
+def test_a_webhook_needs_a_valid_url(server: APIServer, group: str, url: str, wrong: str) -> None:
+    """A URL that does not parse is refused with the parser's words."""
+    crd = definition(group, "things", "Thing")
+    webhook = {"conversionReviewVersions": ["v1"], "clientConfig": {"url": url}}
+    crd["spec"]["conversion"] = {"strategy": "Webhook", "webhook": webhook}
+    answer = server.create(f"{CRDS}?dryRun=All", crd)
+    assert answer.status == 422
+    told = f'url must be a valid URL: parse "{url}": {wrong}; desired format: https://host[/path]'
+    assert answer.body["message"].endswith(told)
