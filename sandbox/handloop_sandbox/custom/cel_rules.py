@@ -64,13 +64,14 @@ def check(schema: Schema, value: Any, old: Any, path: str = "", judge: Judge | N
     """
     Evaluate a schema's rules on a value, which is new if old is None.
 
-    Args: judge validates each rule before the rule is evaluated; None if the rules have been validated.
+    Args: judge validates each rule before the rule is evaluated, and no error is a mere warning; None if the
+    rules have been validated.
     """
     before = ABSENT if old is None else old
     verdict = Verdict([], [])
     for place in _places(_Place(schema, value, before, path)):
         for rule, cause in _causes(place, judge):
-            is_kept = place.is_unchanged and "oldSelf" not in names_in(rule["rule"])
+            is_kept = judge is None and place.is_unchanged and "oldSelf" not in names_in(rule["rule"])
             (verdict.warnings if is_kept else verdict.causes).append(cause)
     return verdict
 

@@ -169,8 +169,9 @@ def default_causes(path: str, root: Object) -> list[Cause]:
     """Return the errors in a schema's defaults."""
     causes = _own(path, root)
     for below, child, _ in children(path, root):
-        if below == f"{path}.properties[metadata]":
-            text = "must not be set in top-level metadata"
+        name = below.removeprefix(f"{path}.properties[").removesuffix("]")
+        if name in {"apiVersion", "kind", "metadata"}:
+            text = f"must not be set in top-level {name}"
             causes += [forbidden_field(f"{below}.default", text)] if "default" in child else []
         else:
             causes += _below(below, child)
@@ -195,7 +196,8 @@ def _own(path: str, node: Object) -> list[Cause]:
         wrong = schema.validate(node, value)
         for where, resource in embedded.found(node, value):
             wrong += embedded.type_causes(where, resource)
-        wrong = wrong or cel_rules.check(node, value, None, judge=what_is_wrong).causes
+        # As in Kubernetes, oldSelf is the default, too.
+        wrong = wrong or cel_rules.check(node, value, value, judge=what_is_wrong).causes
     except go_regexp.PatternError:
         return []  # _pattern has already reported the pattern
     causes = [cause._replace(field=_field(at, cause.field)) for cause in wrong]

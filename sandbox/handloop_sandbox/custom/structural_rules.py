@@ -100,6 +100,8 @@ def _root(path: str, schema: Object) -> list[Cause]:
         causes.append(forbidden_field(f"{path}.additionalProperties", "must not be used at the root"))
     if kind and kind != "object":
         causes.append(invalid_value(f"{path}.type", kind, "must be object at the root"))
+    if schema.get("nullable"):
+        causes.append(forbidden_field(f"{path}.nullable", "nullable cannot be true at the root"))
     properties = part(schema, "properties")
     causes += _metadata(path, properties)
     at = f"{path}.properties[metadata]"

@@ -8,6 +8,14 @@ import pytest
 from support.builders.widgets import CRDS, Widgets, defined, definition, wait_until_served
 from support.servers.api_server import APIServer, Object
 
+
+def _with_rule(rule: str, **more: Any) -> Object:
+    """The properties of a schema in which the default 1 has a rule."""
+    rules = [{"rule": rule, **more}]
+    return {"properties": {"x": {"type": "integer", "default": 1, "x-kubernetes-validations": rules}}}
+
+
+_DEFAULT = "properties[x].default: Invalid value: 1"
 _ANYTHING = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
 
 
@@ -219,6 +227,39 @@ def test_each_served_version_has_an_api_service(server: APIServer, group: str) -
         uid = made["metadata"]["uid"]
         server.eventually(path, lambda answer: answer.status == 200 and answer.body["metadata"]["uid"] != uid)
     server.eventually(path, lambda answer: answer.status == 404)
+
+
+@pytest.mark.parametrize(
+    ("schema", "told"),
+    [
+        ({"nullable": True}, "nullable: Forbidden: nullable cannot be true at the root"),
+        (
+            {"properties": {"kind": {"type": "string", "default": "Thing"}}},
+            "properties[kind].default: Forbidden: must not be set in top-level kind",
+        ),
+        (
+            {"properties": {"apiVersion": {"type": "string", "default": "v1"}}},
+            "properties[apiVersion].default: Forbidden: must not be set in top-level apiVersion",
+        ),
+        (
+            _with_rule("self > oldSelf"),
+            "properties[x].default: Invalid value: 1: failed rule: self > oldSelf",
+        ),
+        (_with_rule("self >= oldSelf"), ""),
+        (
+            _with_rule("!oldSelf.hasValue()", optionalOldSelf=True),
+            f"{_DEFAULT}: failed rule: !oldSelf.hasValue()",
+        ),
+    ],
+)
+def test_a_root_and_defaults_are_checked(server: APIServer, group: str, schema: Object, told: str) -> None:
+    """The old value of a default is the default itself."""
+    crd = definition(group, "things", "Thing")
+    crd["spec"]["versions"][0]["schema"] = {"openAPIV3Schema": {"type": "object", **schema}}
+    answer = server.create(f"{CRDS}?dryRun=All", crd)
+    assert answer.status == (422 if told else 201)
+    if told:
+        assert answer.body["message"].endswith(f" spec.validation.openAPIV3Schema.{told}")
 
 
 @pytest.mark.parametrize("approval", ["http://[", "http://a:b", "http://%zz", "x"])
