@@ -58,7 +58,8 @@ def resized(target: ScaleTarget, replicas: int) -> Write:
 
 def _target(resource: ServedResource, paths: ScalePaths, obj: Object) -> ScaleTarget:
     wanted = _at(obj, paths.spec_replicas)
-    if wanted is None and resource.custom:
+    # An object that is older than the definition's scale subresource may have anything there.
+    if resource.custom and (not isinstance(wanted, int) or isinstance(wanted, bool)):
         where = paths.spec_replicas
         raise NoScaleError(f'Internal error occurred: the spec replicas field "{where}" does not exist')
     return ScaleTarget(resource, obj, int(wanted or 0), _selector(resource, paths, obj))

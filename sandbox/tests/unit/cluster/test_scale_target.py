@@ -99,3 +99,10 @@ def test_what_cannot_be_scaled(api_version: str, kind: str, paths: ScalePaths | 
     with pytest.raises(NoScaleError) as caught:
         find(_view(_things(paths), _thing(spec={})), "n", _reference(api_version, kind))
     assert str(caught.value) == problem
+
+
+@pytest.mark.parametrize("size", ["many", [1], 1.5, True, None])
+def test_replicas_that_are_no_number_cannot_be_scaled(size: Any) -> None:
+    """The object may be older than the scale subresource of its kind, so nobody has validated them."""
+    with pytest.raises(NoScaleError, match=r'the spec replicas field "\.spec\.size" does not exist'):
+        find(_view(_things(), _thing(spec={"size": size})), "n", _reference("example.com/v1", "Thing"))
