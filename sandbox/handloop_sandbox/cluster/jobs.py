@@ -39,7 +39,7 @@ from handloop_sandbox.cluster.workloads import (
 )
 from handloop_sandbox.grammar.times import format_time, parse_time
 from handloop_sandbox.storage.owner_references import controller_of
-from handloop_sandbox.storage.stored import Object
+from handloop_sandbox.storage.stored import Change, ChangeType, Object
 from handloop_sandbox.wire.resource import GroupResource
 
 _OWN_NAME: Final = "kubernetes.io/job-controller"
@@ -78,6 +78,15 @@ class JobController(PodOwnerController):
         self._in_a_row: dict[str, _Failures] = {}
         self._started: dict[str, float] = {}
 
+    def _observe(self, view: View, change: Change, now: float) -> None:
+        super()._observe(view, change, now)
+        if change.group_resource == JOBS and change.type is ChangeType.DELETED:
+            self._forget(change.new.object)
+
+    def _forget(self, job: Object) -> None:
+        self._in_a_row.pop(job["metadata"]["uid"], None)
+        self._started.pop(job["metadata"]["uid"], None)
+
     def _sync(self, view: View, key: Key, now: float) -> list[Write]:
         job = view.state.get(JOBS, *key)
         freed = list(_freed(view, key[0]))
@@ -85,8 +94,7 @@ class JobController(PodOwnerController):
             return freed
         claimed = self._claimed(view, job)
         if any(held(job, end) for end in _ENDS.values()):
-            self._in_a_row.pop(job["metadata"]["uid"], None)
-            self._started.pop(job["metadata"]["uid"], None)
+            self._forget(job)
             return [*freed, *self._after_the_end(view, job, claimed.objects, now)]
         return [*freed, *claimed.writes, *self._run(view, job, tally_of(job, claimed.objects), now)]
 

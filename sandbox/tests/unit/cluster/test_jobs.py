@@ -4,7 +4,11 @@ from typing import Any
 
 import pytest
 
+from handloop_sandbox.cluster.cluster_controller import Pace
+from handloop_sandbox.cluster.jobs import JobController
+from handloop_sandbox.cluster.workloads import JOBS
 from support.servers.living_server import BATCH, CORE, LivingServer, template
+from support.servers.simulated_cluster import SimulatedCluster
 
 _JOBS = f"{BATCH}/jobs"
 _WORD = "sandbox.handloop.dev/job"
@@ -135,3 +139,19 @@ def test_a_user_can_end_a_job_without_reasons_and_times() -> None:
     assert server.request("PATCH", f"{_JOBS}/j/status", body, content_type=_MERGE).status == 200
     server.wait(5)
     assert list(server.items(_JOBS)) == ["j"]
+
+
+def test_a_job_that_is_deleted_while_it_runs_is_forgotten() -> None:
+    """The controller remembers when each Job started, and its failures."""
+    controller = JobController(Pace(100.0))
+    cluster = SimulatedCluster([controller])
+    spec = {"parallelism": 1, "completions": 1, "template": template("busybox:1", policy="Never")}
+    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j", "namespace": "default"}}
+    cluster.create(JOBS, {**job, "spec": spec})
+    cluster.run_for(1)
+    assert controller._started
+    assert controller._in_a_row
+    cluster.delete(JOBS, "default", "j")
+    cluster.run_for(1)
+    assert cluster.get(JOBS, "default", "j") is None
+    assert (controller._started, controller._in_a_row) == ({}, {})
