@@ -76,6 +76,8 @@ class Trust:
         Raises: ImportError if the cryptography package is missing.
         """
         key, ours = given.key, self._ours([given.authorities], now)
+        # The key's authority comes first, because a clock that was ahead may have dated an older one later.
+        ours.sort(key=lambda each: not _signs(key, each))
         if not ours or not _signs(given.key, ours[0]) or not self._is_fresh(ours[0], now):
             made = new_pair(self.name, now, self.lifetimes.authority)
             key, ours = made.key, [*certificates_in(made.certificate), *ours]
@@ -100,10 +102,10 @@ class Trust:
     ) -> tuple[KeyPair, float]:
         """Return the pair that the webhook must serve with, and for how many seconds."""
         authority = known[0]
-        is_valid = any(self._is_pair_of(given, each) for each in known)
+        is_valid = any(self._is_pair_of(given, each, now) for each in known)
         lasts = _created(certificates_in(given.certificate)[0]) if is_valid else 0.0
         lasts += self.lifetimes.certificate.total_seconds() * _RENEWED - now
-        if is_valid and lasts > 0 and self._is_pair_of(given, authority):
+        if is_valid and lasts > 0 and self._is_pair_of(given, authority, now):
             return given, lasts
         waits = _created(authority) + self.lifetimes.grace.total_seconds() - now if is_valid else 0.0
         is_trusted = all(authority in certificates_in(bundle) for bundle in trusted)
@@ -123,18 +125,18 @@ class Trust:
 
     def _is_fresh(self, certificate: Certificate, now: float) -> bool:
         # An authority is also not fresh if its date is in the future, because a clock has been set back.
-        return (
-            self._seconds_fresh(certificate, now) > 0 and now > _created(certificate) - SKEW.total_seconds()
-        )
+        return self._seconds_fresh(certificate, now) > 0 and not _is_ahead(certificate, now)
 
     def _seconds_fresh(self, certificate: Certificate, now: float) -> float:
         return _created(certificate) + self.lifetimes.authority.total_seconds() * _RENEWED - now
 
-    def _is_pair_of(self, pair: KeyPair, authority: Certificate) -> bool:
-        """Return whether an authority signed a pair, and the pair is for the webhook's hosts."""
+    def _is_pair_of(self, pair: KeyPair, authority: Certificate, now: float) -> bool:
+        """Return whether an authority signed a pair, and the pair is for the webhook's hosts, and for now."""
         found = certificates_in(pair.certificate)
         if not found or not _signs(pair.key, found[0]) or set(_hosts(found[0])) != set(self.hosts):
             return False
+        if _is_ahead(found[0], now):
+            return False  # clients would refuse it
         try:
             found[0].verify_directly_issued_by(authority)
         except Exception:  # noqa: BLE001 - the type of error depends on the type of key
@@ -151,6 +153,11 @@ class Trust:
 
 def _created(certificate: Certificate) -> float:
     return float((certificate.not_valid_before_utc + SKEW).timestamp())
+
+
+def _is_ahead(certificate: Certificate, now: float) -> bool:
+    """Return whether a certificate is not valid yet, because the clock that dated it was ahead."""
+    return now <= _created(certificate) - SKEW.total_seconds()
 
 
 def _ends(certificate: Certificate) -> float:

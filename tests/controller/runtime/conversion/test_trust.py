@@ -175,3 +175,34 @@ def test_other_hosts_need_another_pair(cluster: Cluster) -> None:
     cluster.look()
     assert cluster.material.pair != old
     assert cluster.is_served(cluster.material.pair)
+
+
+@pytest.mark.parametrize("hours", [30, 240])
+def test_an_authority_dated_by_a_clock_far_ahead_is_replaced_once(hours: int) -> None:
+    """The clock is set back; later it passes the date of the old authority, which must not be first again."""
+    cluster = Cluster()
+    cluster.now += hours * 3600
+    cluster.settle()
+    cluster.now -= hours * 3600
+    cluster.settle()
+    keys = set()
+    for _ in range(40 * 4):
+        cluster.look()
+        keys.add(cluster.material.key)
+        assert cluster.is_served(cluster.material.pair)
+        assert len(certificates_in(cluster.bundle)) <= 3
+        cluster.now += 900
+    assert len(keys) < 10, "an authority lasts for hours"
+
+
+def test_a_pair_dated_by_a_clock_far_ahead_is_replaced() -> None:
+    """The authority is older, and stays: only the pair is not valid yet."""
+    cluster = Cluster(dataclasses.replace(TRUST, lifetimes=Lifetimes(certificate=timedelta(hours=1))))
+    cluster.settle()
+    authority = cluster.material.key
+    cluster.now += 48 * 3600
+    cluster.settle()
+    cluster.now -= 48 * 3600
+    cluster.settle()
+    assert cluster.is_served(cluster.material.pair)
+    assert cluster.material.key == authority
