@@ -107,12 +107,13 @@ class StatusWrites:
         """
         resource, now = obj.resource.group_resource, self._clock.now()
         made = _hash(wanted), _hash(status_of(obj))
-        fields = [(resource, path) for path, _ in _leaves(patch)]
+        paths = [path for path, _ in _leaves(patch)]
         with self._lock:
-            dropped = [self._dropped[field] for field in fields if field in self._dropped]
-            if any(now >= try_at for try_at in dropped):
+            tries = [[self._dropped.get((resource, part)) for part in _parts(path)] for path in paths]
+            dropped = [next((at for at in each if at is not None), None) for each in tries]
+            if any(try_at is not None and now >= try_at for try_at in dropped):
                 return True
-            return len(dropped) < len(fields) and self._last.get(obj.metadata.uid) != made
+            return None in dropped and self._last.get(obj.metadata.uid) != made
 
     def written(
         self, obj: Kind, patch: Mapping[str, Any], wanted: Mapping[str, Any], stored: Kind, answer: bytes
@@ -129,14 +130,17 @@ class StatusWrites:
         with self._lock:
             self._last[obj.metadata.uid] = _hash(wanted), _hash(status_of(stored))
             for path, value in _leaves(patch):
-                field = resource, path
-                if value is None or _has(there, path):
-                    if self._dropped.pop(field, None) is not None:
-                        # The definition was updated, so the results for other objects are outdated, too.
-                        self._last.clear()
-                    continue
-                news += [] if field in self._dropped else [path]
-                self._dropped[field] = now + TRY_AGAIN_SECONDS
+                for part in _parts(path):
+                    field = resource, part
+                    if _has(there, part) or (value is None and part == path):
+                        if self._dropped.pop(field, None) is not None:
+                            # The definition was updated, so the results for other objects are outdated, too.
+                            self._last.clear()
+                    elif value is not None:
+                        # A map is dropped as a whole. Its keys, such as pods, would be ever new fields.
+                        news += [] if field in self._dropped else [part]
+                        self._dropped[field] = now + TRY_AGAIN_SECONDS
+                        break
         if news:
             log.warning(
                 "The server dropped some status fields because its definition of the kind lacks them",
@@ -183,6 +187,11 @@ def _leaves(patch: Mapping[str, Any], above: _Path = ()) -> Iterator[tuple[_Path
             yield from _leaves(value, (*above, key))
         else:
             yield (*above, key), value
+
+
+def _parts(path: _Path) -> Iterator[_Path]:
+    """Yield a path's beginnings, from the first key to the whole path."""
+    return (path[:length] for length in range(1, len(path) + 1))
 
 
 def _has(status: Any, path: _Path) -> bool:

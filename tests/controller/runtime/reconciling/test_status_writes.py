@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from handloop.apis.conditions import Condition, Conditions
 from handloop.apis.crd import custom_resource_definition
 from handloop.apis.evolve import evolve
-from handloop.apis.meta import APIStruct, Kind
+from handloop.apis.meta import EMPTY_MAP, APIStruct, FrozenMap, Kind, ObjectMeta
 from handloop.apis.resource import Resource
 from handloop.apis.schema_annotations import list_map
 from handloop.client.errors import Conflict
@@ -162,6 +162,26 @@ def test_fields_that_an_older_definition_lacks_are_reported_once_and_not_sent_ag
     assert told["fields"] == "status.selector, status.observedGeneration"
     assert (told["object"], told["kind"]) == ("default/a", "Site")
     assert told["fix"] == "apply the CustomResourceDefinition of this release: sites.example.org"
+
+
+class PoolStatus(APIStruct):
+    pods: FrozenMap = EMPTY_MAP
+
+
+class Pool(Kind, group="example.org", version="v1"):
+    status: PoolStatus = PoolStatus()
+
+
+def test_a_map_that_an_older_definition_lacks_is_one_field() -> None:
+    """Its keys, such as pods that come and go, are neither reported nor remembered one by one."""
+    statuses, pool = StatusWrites(FakeClock()), Pool(metadata=ObjectMeta(name="a", uid="u"))
+    with captured_logs() as lines:
+        for number in range(10):
+            wanted = {"pods": {f"pod-{number}": "Ready"}}
+            assert statuses.is_due(pool, wanted, wanted) == (number == 0)
+            statuses.written(pool, wanted, wanted, pool, b"{}")
+    assert [line["fields"] for line in lines if line.get("code") == "E18"] == ["status.pods"]
+    assert len(statuses._dropped) == 1
 
 
 def test_a_definition_that_is_mended_is_noticed() -> None:
