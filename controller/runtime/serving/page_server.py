@@ -28,7 +28,7 @@ from handloop.controller.runtime.serving.connection_limit import ConnectionLimit
 from handloop.controller.runtime.serving.listening import listen_error
 from handloop.controller.runtime.serving.open_files import SpareDescriptor
 from handloop.seams.logs import get_logger, in_words
-from handloop.seams.threads import Joinable, spawn_thread
+from handloop.seams.threads import Joinable, outliving, spawn_thread
 
 log = get_logger("health")
 
@@ -209,7 +209,8 @@ class _Server(ThreadingHTTPServer):
             selector.register(woken, selectors.EVENT_READ)
             while not self.stopping.is_set():
                 selector.select()
-                self.handle_request()
+                with outliving(log, "Could not accept a connection"):
+                    self.handle_request()
 
     def process_request(self, request: Any, address: Any) -> None:
         """Answer on a separate thread."""

@@ -443,6 +443,25 @@ def test_without_a_certificate_a_connection_is_closed_at_once() -> None:
         server.stop()
 
 
+def test_a_certificate_that_fails_in_any_way_ends_no_server() -> None:
+    """The next connection is accepted: only the one without a certificate is closed."""
+    made = iter([ValueError("not a date"), SystemExit(1)])
+
+    def tls() -> ssl.SSLContext:
+        raise next(made, OSError())
+
+    server = PageServer("127.0.0.1", 0, {}, purpose="metrics", tls=tls)
+    server.start()
+    try:
+        with captured_logs() as lines:
+            for _ in range(3):
+                with socket.create_connection(("127.0.0.1", server.port), timeout=5) as connection:
+                    assert connection.recv(1) == b""
+    finally:
+        server.stop()
+    assert [line["err"] for line in lines] == ["ValueError('not a date')", "SystemExit(1)"]
+
+
 def test_a_page_sees_what_its_reader_accepts() -> None:
     """All headers of that name, and nothing that a query says in their place."""
     with serving({"/p": lambda query: (200, TEXT, repr(query["Accept"]).encode())}) as url:
