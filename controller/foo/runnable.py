@@ -5,11 +5,12 @@ from __future__ import annotations
 import threading
 from typing import Final
 
-from handloop import Manager, ObjectName, object_name, wait_for_cache_sync
+from handloop import Manager, ObjectName, object_name
 from handloop.apis.apps_v1 import Deployment
 from handloop.controller.foo.controller import CONTROLLER_AGENT_NAME, CachesNotSyncedError, FooController
 from handloop.controller.foo.production import ProductionFooController
 from handloop.controller.foo.types import Foo
+from handloop.controller.runtime.caching.cache_wait import wait_for_caches
 from handloop.controller.runtime.guards.name_memory import Chosen, NameMemory
 from handloop.controller.runtime.life.runnable import DividedWork, WorkersBusyError
 from handloop.controller.runtime.reconciling.explainer import Explanation
@@ -140,7 +141,13 @@ class FooRunnable(PlainFooRunnable, DividedWork):
     def prepare(self, stop: threading.Event) -> list[ObjectName]:
         """See handloop.controller.runtime.planning.planner.Plannable."""
         self.controller = self.new_controller()
-        if not wait_for_cache_sync(stop, *(each.has_synced for each in self._informers)):
+        if not wait_for_caches(
+            f"controller {self.name}",
+            lambda: [text for each in self._informers for text in each.troubles()],
+            stop,
+            timeout_seconds=self._manager.controller_options.cache_sync_timeout_seconds,
+            clock=self._manager.seams.clock,
+        ):
             return []
         return sorted(object_name(foo) for foo in self._informers[1].list())
 

@@ -24,6 +24,7 @@ from handloop.controller.myapp.types import MyApp
 from handloop.controller.runtime.planning.attempt import MORE, OUTSIDE, PAUSED, PlannedWrite
 from handloop.controller.runtime.planning.field_changes import TIME
 from handloop.controller.runtime.planning.planner import NOT_RUN, Plan, PlanningManager
+from handloop.controller.runtime.reconciling.controller import ControllerOptions
 from handloop.informers.keys import ObjectName
 from handloop.kinds.core_v1 import ConfigMap
 from handloop.testing.eventually import eventually
@@ -208,6 +209,17 @@ def test_a_kind_that_the_server_lacks() -> None:
     ((_, what, why),) = told(planned(ManagedSandbox(), set_up))
     assert what == "caches"
     assert "greetings" in why
+
+
+def test_a_kind_that_the_server_lacks_and_a_handwritten_controller() -> None:
+    """The same: its plan does not wait for ever."""
+    options = ControllerOptions(cache_sync_timeout_seconds=0.3)
+    manager, stop = PlanningManager(ManagedSandbox().client, controller_options=options), threading.Event()
+    add_foo(manager, workers=1)
+    threading.Timer(10, stop.set).start()
+    ((_, what, why),) = told(manager.make(stop))
+    assert what == "caches"
+    assert "foos" in why
 
 
 def test_a_child_that_starts_pods_is_followed_by_more() -> None:
