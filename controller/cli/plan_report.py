@@ -92,7 +92,8 @@ def summary(writes: Iterable[PlannedWrite], owned: dict[str, int], unshown: Iter
         if each.restarts:
             restarts.setdefault(each.kind, Counter())[" and ".join(each.restarts_for)] += 1
         else:
-            what = each.verb if each.verb in ("create", "delete") else each.subresource or "change"
+            whole = "change" if each.verb in ("patch", "update") else each.verb
+            what = each.subresource or whole
             others.setdefault(what, {}).setdefault(each.kind, set()).add(each.place[:4])
     made = others.get("create", {})
     for kind, places in others.get("change", {}).items():

@@ -264,7 +264,9 @@ class DryTransport(ForwardingTransport):
         sent = _decoded(options.get("body"))
         name = place.name or _named(made) or "*"
         fields: tuple[FieldChange, ...] = ()
-        if verb == "create":
+        if verb == "create" and place.subresource:
+            pass  # such as an eviction: what was sent is not stored, and the response is another object
+        elif verb == "create":
             attempt.made[place.path if place.name else f"{place.path}/{name}"] = made
             fields = tuple(created_fields(sent, made))
             if generate := sent.get("metadata", {}).get("generateName"):

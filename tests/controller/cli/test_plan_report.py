@@ -54,6 +54,7 @@ def test_the_summary_counts() -> None:
         write("old", "ConfigMap", "delete", fields=()),
         write("old", "Service", "delete", fields=()),
         write("a1", "Site", subresource="status"),
+        write("p", "Pod", "create", subresource="eviction", fields=()),
     ]
     told = [unshown(name, "failed", f"Site default/{name}: no") for name in "xyz"]
     told += [unshown("v", "failed", "other"), unshown("p", PAUSED), unshown("w", WEBHOOK, "no.example.com")]
@@ -61,6 +62,7 @@ def test_the_summary_counts() -> None:
     assert summary(writes, {"Deployment": 412}, told) == (
         "of 412 Deployments 37 would start new pods: image 31, env 5, env and image 1; 3 Services change; "
         "1 ConfigMap would be created; 2 objects would be deleted: 1 ConfigMap, 1 Service; "
+        "the eviction of 1 Pod changes; "
         "the status of 1 Site changes; 4 names fail, for 2 reasons; 1 name not planned; 1 name paused"
     )
     assert summary([], {}, []) == "nothing would change"

@@ -26,7 +26,7 @@ from handloop.controller.runtime.planning.attempt import (
     PlanEnds,
 )
 from handloop.controller.runtime.planning.dry_transport import DryTransport, merged
-from handloop.kinds.core_v1 import ConfigMap, Namespace
+from handloop.kinds.core_v1 import ConfigMap, Namespace, Pod
 from handloop.testing.fake_clock import FakeClock
 from support.builders.myapp_builders import new_app
 from support.rigs.managed_sandbox import ManagedSandbox
@@ -205,6 +205,22 @@ def test_what_cannot_be_dry_is_not_sent(rig: Rig, path: str) -> None:
     with pytest.raises(Cancelled, match="not sent in a plan"):
         rig.client.send(Call("create", "POST", path, body=b"{}"))
     assert (rig.wire.writes, rig.attempt.ended[0]) == ([], CANNOT_BE_DRY)
+
+
+def test_an_eviction_makes_no_object(rig: Rig) -> None:
+    """It is noted; the pod that is read or changed afterwards is the pod, and not the server's response."""
+    spec = {"containers": [{"name": "c", "image": "x"}]}
+    rig.cluster.post("/api/v1/namespaces/default/pods", {"metadata": {"name": "p"}, "spec": spec})
+    body = json.dumps({"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "p"}}).encode()
+    path = "/api/v1/namespaces/default/pods/p/eviction"
+    rig.client.send(Call("create", "POST", path, headers={"Content-Type": "application/json"}, body=body))
+    pods = rig.client.resource(Pod)
+    assert pods.get("p", namespace="default").metadata.name == "p"
+    pods.patch("p", {"metadata": {"labels": {"a": "b"}}}, namespace="default")
+    assert [(each.verb, each.kind, each.name, each.subresource) for each in rig.attempt.writes] == [
+        ("create", "Pod", "p", "eviction"),
+        ("patch", "Pod", "p", ""),
+    ]
 
 
 def test_events_stay_here_and_reviews_pass(rig: Rig) -> None:
