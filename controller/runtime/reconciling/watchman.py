@@ -96,8 +96,11 @@ class Watchman:
         while seconds is not None and not self._clock.sleep(seconds, self.stop):
             for running, ran in self.late(limit):
                 with self._lock:
-                    is_news = running.context.id not in self._told
-                    self._told.add(running.context.id)
+                    # It may have ended meanwhile, and its thread may be in another reconcile.
+                    is_running = self._running.get(running.name) is running
+                    is_news = is_running and running.context.id not in self._told
+                    if is_news:
+                        self._told.add(running.context.id)
                 if is_news:
                     with outliving(get_logger(self._name), "Watchman failed"):
                         self._blocks(running, ran)

@@ -7,7 +7,9 @@ from unittest.mock import ANY
 
 import pytest
 
+from handloop.controller.runtime.reconciling.context import Context
 from handloop.controller.runtime.reconciling.controller import STUCK_SECONDS
+from handloop.controller.runtime.reconciling.watchman import Running
 from handloop.seams.threads import spawn_thread
 from handloop.testing.eventually import eventually as until
 from support.checks.captured_logs import captured_logs
@@ -94,3 +96,22 @@ def test_a_warning_that_is_switched_off_costs_no_thread() -> None:
     rig.controller._watchman._spawn = lambda *_: pytest.fail("a thread")
     rig.change()
     assert len(rig.calls) == 1
+
+
+def test_a_reconcile_that_ends_while_the_watchman_looks_is_not_reported() -> None:
+    """Its thread may be in another reconcile by then; and nothing is remembered of it."""
+    rig = ReconcileRig()
+    watchman, reports, late = rig.controller._watchman, list[Any](), rig.controller._watchman.late
+    watchman._blocks = lambda running, _seconds: reports.append(running)
+
+    def ends_now(limit_seconds: float) -> Any:
+        found = late(limit_seconds)
+        watchman.ended(NAME)
+        return found
+
+    watchman.late = ends_now  # type: ignore[method-assign]
+    watchman.limit_seconds = None  # so that no thread starts
+    watchman.begins(Running(NAME, Context(id="1"), rig.clock.now() - 1, 0))
+    watchman.limit_seconds = 0.0
+    watchman._watch()
+    assert (reports, watchman._told) == ([], set())
