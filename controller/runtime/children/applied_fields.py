@@ -261,8 +261,10 @@ def _part(said: Any, key: str) -> Any:
         return next((entry for entry in entries if entry == msgspec.json.decode(what)), _ABSENT)
     if how == "k":
         keys = msgspec.json.decode(what)
+        # In another version of the kind, the entries may be other than maps.
+        maps = (entry for entry in entries if isinstance(entry, dict))
         # An omitted key has its default value, for example a port's protocol.
-        same = (entry for entry in entries if all(entry.get(name, keys[name]) == keys[name] for name in keys))
+        same = (entry for entry in maps if all(entry.get(name, keys[name]) == keys[name] for name in keys))
         return next(same, _ABSENT)
     return said
 

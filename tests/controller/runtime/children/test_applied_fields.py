@@ -44,6 +44,7 @@ class ConfigMap(Kind, group="", version="v1"):
         ({"f:spec": {"f:ports": {'k:{"port":80,"protocol":"TCP"}': {"f:name": {}}}}}, False),
         ({"f:spec": {"f:ports": {'k:{"port":80,"protocol":"TCP"}': {"f:nodePort": {}}}}}, True),
         ({"f:spec": {"f:ports": {'k:{"port":81,"protocol":"TCP"}': {}}}}, True),
+        ({"f:metadata": {"f:finalizers": {'k:{"name":"x/y"}': {".": {}}}}}, True),
         ({}, False),
     ],
 )
