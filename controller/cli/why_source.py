@@ -115,6 +115,8 @@ class ClusterSource:
         name = identity.rpartition("_")[0]
         path = f"/api/v1/namespaces/{quote(self._namespace, safe='')}/pods/{quote(name, safe='')}"
         missing = f"the holder {identity} is not a pod: use --address with the address of the process"
+        if not name:
+            raise SourceFailedError(missing)  # without a name, the path would be that of all pods
         pod = self._get(path, f"get pod {name}", missing=missing)
         headers = {PASSED_ON: f"Bearer {self._token(pod)}"}
         folder, port = path.rpartition("/")[0], _metrics_port(pod)
@@ -153,7 +155,12 @@ class ClusterSource:
     def _decoded(self, answer: Response, what: str) -> Any:
         if answer.status == _FORBIDDEN:
             raise self._may_not(what)
-        body = msgspec.json.decode(answer.body)
+        try:
+            body = msgspec.json.decode(answer.body)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            body = None  # such as a load balancer's page
+        if not isinstance(body, dict):
+            raise SourceFailedError(f"cannot {what}: the server answers {answer.status} without an object")
         if answer.status >= _NO_SUCCESS:
             raise SourceFailedError(f"cannot {what}: {body.get('message', answer.status)}")
         return body

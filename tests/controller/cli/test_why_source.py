@@ -51,7 +51,7 @@ class Server:
             assert options["query"] == {"name": "n/a", "controller": "", "o": "json"}
             return _answer(200, self.pods[pod]) if scheme == self.scheme else _answer(503, {"message": "tls"})
         if name not in self.pods:
-            return _answer(404, {"message": "not found"})
+            return _answer(404, {"message": "not found"}) if name else _answer(200, {"kind": "PodList"})
         port_of = {"ports": [{"name": self.port, "containerPort": 8443}]}
         spec = {"serviceAccountName": "ops", "containers": [{}, port_of]}
         return _answer(200, {"metadata": {"name": name}, "spec": spec})
@@ -109,6 +109,7 @@ def test_a_missing_right_comes_with_its_role(denied: str) -> None:
         ({"holders": {}}, "no Lease of ops in namespace ops-system is held"),
         ({"holders": {"ops": ""}}, "no Lease of ops"),
         ({"holders": {"ops": "laptop_1"}}, "the holder laptop_1 is not a pod: use --address with"),
+        ({"holders": {"ops": "laptop"}}, "the holder laptop is not a pod: use --address with"),
         ({"port": "web"}, "no port of pod one is called metrics"),
     ],
 )
@@ -138,6 +139,18 @@ def test_an_address_of_something_else_is_told(status: int, body: bytes, told: st
 
     with pytest.raises(SourceFailedError, match=told):
         ask_process(Other(), Question("n/a"))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("body", [b"upstream connect error", b"\xff", b"[]"])
+def test_a_page_in_place_of_an_object_is_told(body: bytes) -> None:
+    """A load balancer in front of the API server answers in its own way."""
+
+    class Balancer:
+        def request(self, *_: Any, **_more: Any) -> Response:
+            return Response(503, Headers({}), body)
+
+    with pytest.raises(SourceFailedError, match="cannot list leases in namespace ns: the server answers 503"):
+        ClusterSource(Balancer(), "ns", "ops").ask(Question("n/a"))  # type: ignore[arg-type]
 
 
 def test_a_name_is_data() -> None:
