@@ -9,9 +9,11 @@ A keeper is a controller that keeps the conversion settings of one CustomResourc
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib.util import find_spec
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
@@ -155,7 +157,10 @@ def _secret(options: ConversionOptions) -> ObjectName:
 
 def _hosts(webhook: WebhookService) -> tuple[str, ...]:
     if webhook.url:
-        return (urlsplit(webhook.url).hostname or "",)
+        host = urlsplit(webhook.url).hostname or ""
+        with suppress(ValueError):
+            host = str(ip_address(host))  # as certificates spell it, and as they are compared with it
+        return (host,)
     service = f"{webhook.name}.{webhook.namespace}.svc"
     return (service, f"{service}.cluster.local")
 

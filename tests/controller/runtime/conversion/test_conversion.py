@@ -11,12 +11,14 @@ from handloop.apis.crd import WebhookService
 from handloop.controller.runtime.builder import controller_for
 from handloop.controller.runtime.conversion.conversion import (
     ConversionOptions,
+    _hosts,
     access_for,
     add_conversion,
     converted_kinds,
 )
 from handloop.controller.runtime.conversion.keeper import Definition
 from handloop.controller.runtime.conversion.material import Secret
+from handloop.controller.runtime.conversion.trust import NO_PAIR, Material, Trust
 from handloop.controller.runtime.reconciling.context import Context
 from handloop.controller.runtime.serving.bind_address import BindAddress
 from handloop.controller.runtime.serving.key_pairs import certificates_in, new_pair
@@ -103,6 +105,19 @@ def test_a_folder_without_a_pair_is_a_clear_error(tmp_path: Path) -> None:
     assert webhook.ready_check() is None
     with cluster.running(manager):
         eventually(lambda: webhook.port, "bound")
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "[::1]", "[0:0:0:0:0:0:0:1]", "Shop.example.org"])
+def test_a_pair_is_made_once_for_each_spelling_of_the_host(host: str) -> None:
+    """The spelling in the URL may differ from the one in the certificate."""
+    trust, now = (
+        Trust("shop", _hosts(WebhookService(name="shop", namespace="x", url=f"https://{host}:1"))),
+        2e9,
+    )
+    first = trust.step(Material(), [], now).material
+    served = trust.step(first, [first.authorities], now).material
+    assert served.pair != NO_PAIR
+    assert trust.step(served, [served.authorities], now + 1).material == served
 
 
 def test_a_test_of_an_author_converts_without_a_webhook() -> None:
