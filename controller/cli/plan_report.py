@@ -147,7 +147,7 @@ def _groups(unshown: Iterable[Unshown]) -> Iterator[tuple[str, dict[str, list[st
             name = _name(each)
             why = _without(each.name, _without(name, each.why)) if each.name else each.why
             why = f'admission webhook "{why}" does not support dry run' if each.what == "webhook" else why
-            label = f"{each.kind} {name}" if name else each.controller
+            label = f"{each.kind} {name}".lstrip() if name else each.controller
             found.setdefault(title, {}).setdefault(why or "by an annotation", []).append(label)
     yield from sorted(found.items())
 

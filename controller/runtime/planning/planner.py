@@ -143,33 +143,36 @@ class Planner:
         try:
             # A first list may be older than the latest writes.
             self._manager.catch_up(stop)
-            for controller in self.controllers:
-                self._plan_for(controller, stop)
+            known = [self._plan_for(controller, stop) for controller in self.controllers]
+            if self._only is not None and not (any(known) or stop.is_set()):
+                self.plan.add((), Unshown("", "", *self._only, "failed", "no controller would reconcile it"))
             self.plan.add(self._manager.dry.beside)
             self.plan.owned = dict(self._owned())
         finally:
             stop.set()
 
-    def _plan_for(self, controller: Plannable, stop: threading.Event) -> None:
+    def _plan_for(self, controller: Plannable, stop: threading.Event) -> bool:
+        """Plan for a controller. Returns: False if it has no name to plan."""
         if controller.sources and not (controller.plannable or self._with_outside):
             why = f"it has a source outside the cluster: {', '.join(controller.sources)}"
             self.plan.add((), self._unshown(controller, ObjectName("", ""), OUTSIDE, why))
-            return
+            return True
         try:
             names = controller.prepare(stop)
         except CacheSyncTimeoutError as error:
             why = "; ".join(error.troubles)
             self.plan.add((), self._unshown(controller, ObjectName("", ""), CACHES, why))
-            return
+            return True
         left: SimpleQueue[ObjectName] = SimpleQueue()
-        for name in names:
-            if self._only in (None, name):
-                left.put(name)
+        chosen = [name for name in names if self._only in (None, name)]
+        for name in chosen:
+            left.put(name)
         work = partial(self._work, controller, left, stop)
         count = self._manager.controller_options.max_concurrent_reconciles
         workers: list[Joinable] = [self._manager.seams.spawn(f"plan-{i}", work) for i in range(count)]
         for worker in workers:
             worker.join()
+        return bool(chosen)
 
     def _owned(self) -> Iterator[tuple[str, int]]:
         owners = {each.kind for each in self.controllers}

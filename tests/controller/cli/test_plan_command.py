@@ -36,6 +36,12 @@ def test_the_program_is_planned(tmp_path: Path, capsys: pytest.CaptureFixture[st
         document = json.loads(capsys.readouterr().out)
         assert {each["owner"] for each in document["writes"]} == {"Foo default/f"}
         assert run_command(PROGRAM, [*words, "--only-restarts", "-n", "default", "a"]) == 0
+        capsys.readouterr()
+        assert run_command(PROGRAM, [*words, "default/typo"]) == 2
+        assert capsys.readouterr().out == (
+            "nothing would change; 1 name fails, for 1 reason\n\n"
+            "failed\n  no controller would reconcile it\n    default/typo\n"
+        )
         resources = {each.resource for each in trace.asked() if each.writes}
         assert resources == {"deployments", "services", "foos/status", "myapps/status"}
         kept = sandbox.client.resource(MyApp).get("a", namespace="default")

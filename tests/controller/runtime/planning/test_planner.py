@@ -199,6 +199,16 @@ def test_another_runnable_is_not_run() -> None:
     assert [(each.controller, each.what) for each in plan.unshown()] == [("sweeper", NOT_RUN)]
 
 
+def test_a_name_that_no_controller_has() -> None:
+    """A slip of the pen must not look like a release that changes nothing."""
+    cluster, set_up = with_maps("a"), of_maps(lambda _obj, _context: None)
+    assert told(planned(cluster, set_up, only=ObjectName("default", "a"))) == []
+    for only in (ObjectName("default", "b"), ObjectName("", "a")):
+        assert told(planned(cluster, set_up, only=only)) == [
+            (only.name, "failed", "no controller would reconcile it")
+        ]
+
+
 def test_a_kind_that_the_server_lacks() -> None:
     """The plan ends in time, and says which cache is not filled."""
 
