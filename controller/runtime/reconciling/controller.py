@@ -317,12 +317,13 @@ class Controller(DividedWork):
             for watch in watches:
                 watch.start()
             if self._wait_for_caches(stop):
-                workers = self._start_workers(stop)
+                self._start_workers(workers, stop)
                 stop.wait()
             self._log.info("Shutting down workers", controller=self.name)
         finally:
             self.queue.shut_down()
-        self._join(workers)
+            # Also if not all workers could be started, because the others may be in a reconcile.
+            self._join(workers)
 
     def prepare(self, stop: threading.Event) -> list[ObjectName]:
         """
@@ -373,11 +374,13 @@ class Controller(DividedWork):
             clock=self._clock,
         )
 
-    def _start_workers(self, stop: threading.Event) -> list[Joinable]:
+    def _start_workers(self, workers: list[Joinable], stop: threading.Event) -> None:
+        """Start the workers, and add each one to the list."""
         count = self._options.max_concurrent_reconciles
         self._log.info("Starting workers", controller=self.name, count=count)
         self._count(workers=count, workers_alive=count)
-        return [self._spawn(f"{self.name}-worker-{i}", partial(self._run_worker, stop)) for i in range(count)]
+        for i in range(count):
+            workers.append(self._spawn(f"{self.name}-worker-{i}", partial(self._run_worker, stop)))  # noqa: PERF401
 
     def _blocks(self, running: Running, seconds: float) -> None:
         self._reports.blocks(running.context, seconds, running.thread_id)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
 from typing import Any, NoReturn
@@ -24,7 +24,7 @@ from handloop.controller.runtime.reconciling.controller import (
 from handloop.controller.runtime.sources.reconcile_queue import Cause
 from handloop.informers.keys import ObjectName
 from handloop.seams.clock import REAL_CLOCK
-from handloop.seams.threads import spawn_thread
+from handloop.seams.threads import Joinable, spawn_thread
 from handloop.testing.eventually import eventually as until
 from handloop.workqueue.priority_queue import LOW_PRIORITY
 from support.checks.api_errors import api_error
@@ -464,6 +464,32 @@ def test_a_stop_waits_for_a_reconcile_in_flight_but_not_for_ever() -> None:
         hang.wait_entered()
     hang.open()
     until(lambda: controller.statistics().workers_alive == 0, "ended", seconds=20)
+
+
+def test_a_controller_that_cannot_start_all_workers_waits_for_the_others() -> None:
+    """One of them may be in a reconcile: the lease must not be given up before it ends."""
+    hang, ended = Gate(), list[bool]()
+    rig = ReconcileRig(hang)
+    controller = threaded(rig, max_concurrent_reconciles=2)
+
+    def spawn(name: str, target: Callable[[], None]) -> Joinable:
+        if name.endswith("-1"):
+            hang.wait_entered()
+            raise RuntimeError("can't start new thread")
+        return spawn_thread(name, target)
+
+    def run() -> None:
+        with pytest.raises(RuntimeError, match="new thread"):
+            controller.run(threading.Event())
+        ended.append(bool(controller.statistics().succeeded))
+
+    controller._spawn = spawn
+    rig.queue.add(NAME, UPDATED)
+    background = Background(run)
+    until(lambda: rig.queue._queue._shutting_down or ended, "shut down", seconds=SECONDS)
+    hang.open()
+    background.result()
+    assert ended == [True]
 
 
 def test_what_is_queued_at_a_stop_is_left_alone() -> None:
