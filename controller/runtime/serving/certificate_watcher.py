@@ -13,6 +13,7 @@ from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter
 
+from handloop.controller.runtime.serving.key_pairs import no_password
 from handloop.controller.runtime.serving.listening import NoCertificateError
 from handloop.seams.clock import Clock
 from handloop.seams.locks import new_lock
@@ -100,7 +101,7 @@ class CertificateWatcher:
         self._metrics.reads.inc()
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
-        context.load_cert_chain(self._certificate, self._key)
+        context.load_cert_chain(self._certificate, self._key, password=no_password)
         return context
 
 

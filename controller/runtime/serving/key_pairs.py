@@ -35,8 +35,17 @@ class KeyPair(NamedTuple):
             file = Path(folder, "pem")
             file.touch(mode=0o600)
             file.write_bytes(self.certificate + self.key)
-            context.load_cert_chain(file)
+            context.load_cert_chain(file, password=no_password)
         return context
+
+
+def no_password() -> str:
+    """
+    Raise OSError, because a server must not wait for an encrypted key's password.
+
+    Without this function, OpenSSL would ask for the password on the terminal.
+    """
+    raise OSError("the key is encrypted with a password")
 
 
 def new_pair(

@@ -8,12 +8,17 @@ import threading
 import time
 from datetime import timedelta
 from ipaddress import ip_address
+from pathlib import Path
 
 import pytest
 from cryptography import x509
+from cryptography.hazmat.primitives import serialization
 from cryptography.x509.oid import ExtendedKeyUsageOID
+from prometheus_client import CollectorRegistry
 
+from handloop.controller.runtime.serving.certificate_watcher import CertificateMetrics, CertificateWatcher
 from handloop.controller.runtime.serving.key_pairs import SKEW, KeyPair, certificates_in, new_pair
+from handloop.testing.fake_clock import FakeClock
 
 NOW = 1_700_000_000.0
 DAY = timedelta(days=1)
@@ -99,6 +104,21 @@ def test_a_pair_that_is_none_makes_no_context(pair: KeyPair) -> None:
     mixed = KeyPair(new_pair("a", NOW, DAY).certificate, new_pair("b", NOW, DAY).key)
     with pytest.raises(ssl.SSLError, match="mismatch"):
         mixed.context()
+
+
+def test_an_encrypted_key_is_an_error(tmp_path: Path) -> None:
+    """OpenSSL would ask for its password on the terminal, and a server would answer nobody meanwhile."""
+    pair = new_pair("a", NOW, DAY)
+    encryption = serialization.BestAvailableEncryption(b"password")
+    encrypted = serialization.load_pem_private_key(pair.key, None).private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, encryption
+    )
+    with pytest.raises(OSError, match="the key is encrypted with a password"):
+        KeyPair(pair.certificate, encrypted).context()
+    (tmp_path / "tls.crt").write_bytes(pair.certificate)
+    (tmp_path / "tls.key").write_bytes(encrypted)
+    with pytest.raises(OSError, match="the key is encrypted with a password"):
+        CertificateWatcher(tmp_path, CertificateMetrics(CollectorRegistry()), FakeClock())
 
 
 def test_an_issuer_that_does_not_load_is_an_error() -> None:
