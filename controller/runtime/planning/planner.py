@@ -44,6 +44,7 @@ from handloop.seams.threads import Joinable
 
 NOT_RUN: Final = "not run"
 CACHES: Final = "caches"
+STOPPED: Final = "stopped before all names were planned"
 NOT_READY: Final = "its pods are not ready yet"
 
 
@@ -144,7 +145,9 @@ class Planner:
             # A first list may be older than the latest writes.
             self._manager.catch_up(stop)
             known = [self._plan_for(controller, stop) for controller in self.controllers]
-            if self._only is not None and not (any(known) or stop.is_set()):
+            if stop.is_set():
+                self.plan.add((), Unshown(self.name, "", "", "", "failed", STOPPED))
+            elif self._only is not None and not any(known):
                 self.plan.add((), Unshown("", "", *self._only, "failed", "no controller would reconcile it"))
             self.plan.add(self._manager.dry.beside)
             self.plan.owned = dict(self._owned())

@@ -199,6 +199,20 @@ def test_another_runnable_is_not_run() -> None:
     assert [(each.controller, each.what) for each in plan.unshown()] == [("sweeper", NOT_RUN)]
 
 
+def test_a_plan_that_is_stopped_is_not_taken_for_a_whole_one() -> None:
+    """As by a time limit of the CI: it must not end as if nothing would change."""
+    stop, begun = threading.Event(), list[str]()
+
+    def reconcile(obj: ConfigMap, _context: Context) -> None:
+        begun.append(obj.metadata.name)
+        stop.set()
+
+    manager = PlanningManager(with_maps("a", "b").client)
+    of_maps(reconcile)(manager)
+    assert told(manager.make(stop)) == [("", "failed", "stopped before all names were planned")]
+    assert len(begun) == 1
+
+
 def test_a_name_that_no_controller_has() -> None:
     """A slip of the pen must not look like a release that changes nothing."""
     cluster, set_up = with_maps("a"), of_maps(lambda _obj, _context: None)
