@@ -8,6 +8,7 @@ desired status. Dropped fields are logged, and do not cause further writes.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, TypeVar
 
@@ -75,7 +76,8 @@ class StatusWrites:
 
     State, under _lock: _dropped, kind and path of a field that the server drops -> when to write the field
     again; _last, object's UID -> the hash of the last desired status, and the hash of the status that the
-    server then stored.
+    server then stored; _try_at, kind -> when to write an object again although the server stored only a part
+    of the same status, because the definition may have been updated.
     Threads: the workers write statuses. Lock: no other lock is acquired while _lock is held.
     """
 
@@ -84,6 +86,7 @@ class StatusWrites:
         self._lock = new_lock("StatusWrites._lock", 95)
         self._dropped: dict[tuple[str, _Path], float] = {}
         self._last: LRUCache[str, tuple[int, int]] = LRUCache(_REMEMBERED)
+        self._try_at: dict[str, float] = {}
 
     def write(self, obj: K, changed: K, *, client: Client, manager: str) -> K:
         """Write a status for Context.update_status. Args: changed is obj with the new status."""
@@ -113,7 +116,10 @@ class StatusWrites:
             dropped = [next((at for at in each if at is not None), None) for each in tries]
             if any(try_at is not None and now >= try_at for try_at in dropped):
                 return True
-            return None in dropped and self._last.get(obj.metadata.uid) != made
+            if None not in dropped:
+                return False
+            is_tried = self._last.get(obj.metadata.uid) == made
+            return not is_tried or now >= self._try_at.get(resource, math.inf)
 
     def written(
         self, obj: Kind, patch: Mapping[str, Any], wanted: Mapping[str, Any], stored: Kind, answer: bytes
@@ -128,7 +134,13 @@ class StatusWrites:
         there = msgspec.json.decode(answer).get("status")
         news = []
         with self._lock:
-            self._last[obj.metadata.uid] = _hash(wanted), _hash(status_of(stored))
+            before, made = self._last.get(obj.metadata.uid), (_hash(wanted), _hash(status_of(stored)))
+            if before is not None and before[0] == made[0] and before[1] != made[1]:
+                # The server stores another part of it than before, so it may do so for other objects, too.
+                self._last.clear()
+            self._last[obj.metadata.uid] = made
+            if made[0] != made[1]:
+                self._try_at[resource] = now + TRY_AGAIN_SECONDS
             for path, value in _leaves(patch):
                 for part in _parts(path):
                     field = resource, part

@@ -29,6 +29,7 @@ CRD_RESOURCE = Resource(
     "CustomResourceDefinition",
     namespaced=False,
 )
+AT = "2026-01-01T00:00:00Z"
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
@@ -211,6 +212,35 @@ def test_all_objects_get_a_field_once_it_is_stored() -> None:
         rig.update(replicas=1, selector="a")
         told = rig.context.update_status(other, SiteStatus(replicas=1, selector="b"))
     assert told.status.selector == "b"
+
+
+def test_a_part_of_a_list_is_stored_once_the_definition_has_it() -> None:
+    """By one object, ten minutes later at the latest, and then by all."""
+    rig = Rig()
+    fields = rig.all_fields["conditions"]["items"]
+    rig.upgrade(conditions={**rig.all_fields["conditions"], "items": _without(fields, "message")})
+    other = rig.sites.create(Site.named("b", namespace="default"))
+    ready = Condition(type="Ready", status="True", reason="R", message="m", last_transition_time=AT)
+    status = SiteStatus(conditions=(ready,))
+    with captured_logs():
+        assert rig.update(conditions=status.conditions) == 1
+        other = rig.context.update_status(other, status)
+        rig.upgrade()
+        assert rig.update(conditions=status.conditions) == 0
+        rig.clock.advance(TRY_AGAIN_SECONDS)
+        assert [rig.update(conditions=status.conditions) for _ in range(3)] == [1, 0, 0]
+        assert rig.stored()["conditions"][0]["message"] == "m"
+        assert rig.context.update_status(other, status).status.conditions[0].message == "m"
+
+
+def _without(items: Any, name: str) -> dict[str, Any]:
+    """The schema of a list's entries without a field."""
+    properties = {key: value for key, value in items["properties"].items() if key != name}
+    return {
+        **items,
+        "properties": properties,
+        "required": [each for each in items["required"] if each != name],
+    }
 
 
 def test_a_part_of_a_list_that_is_dropped_is_no_reason_for_a_write() -> None:
