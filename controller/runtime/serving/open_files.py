@@ -27,13 +27,14 @@ class SpareDescriptor:
     """
     A reserved file descriptor, which is closed when the process has used up all others.
 
-    State, under _lock: _file, None while it is closed. Threads: a server's thread closes it; the threads of
-    its connections open it again.
+    State, under _lock: _file, None while it is closed; _ended, set when the server ends. Threads: a server's
+    thread closes it; the threads of its connections open it again.
     """
 
     def __init__(self) -> None:
         self._lock = new_lock("SpareDescriptor._lock", 95)
         self._file: int | None = None
+        self._ended = False
         self.refill()
 
     def give_up(self) -> bool:
@@ -47,5 +48,11 @@ class SpareDescriptor:
     def refill(self) -> None:
         """Open the descriptor again, if the system allows it."""
         with self._lock, suppress(OSError):
-            if self._file is None:
+            if self._file is None and not self._ended:
                 self._file = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+
+    def end(self) -> None:
+        """Close the descriptor. A connection that ends later does not open it again."""
+        with self._lock:
+            self._ended = True
+        self.give_up()

@@ -122,12 +122,13 @@ class PageServer:
             "request_queue_size": most,
             "stopping": threading.Event(),
             "draining": threading.Event(),
-            "spare": SpareDescriptor(),
+            "spare": (spare := SpareDescriptor()),
             "address_family": socket.AF_INET6 if ":" in host else socket.AF_INET,
         }
         try:
             self._server = type("Server", (_Server,), settings)((host, port), handler)
         except OSError as error:
+            spare.end()
             raise listen_error(error, host, port, purpose) from error
 
     @property
@@ -159,7 +160,7 @@ class PageServer:
             self._thread.join()
         self._server.server_close()
         self._server.connections.wait_until_idle(_REQUEST_TIMEOUT_SECONDS)
-        self._server.spare.give_up()
+        self._server.spare.end()
 
 
 class _Server(ThreadingHTTPServer):

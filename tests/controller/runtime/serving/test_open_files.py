@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
 import sys
 import urllib.request
 from pathlib import Path
 
+import pytest
+
+from handloop.controller.runtime.serving.listening import PortInUseError
 from handloop.controller.runtime.serving.open_files import SpareDescriptor
+from handloop.controller.runtime.serving.page_server import PageServer
+from handloop.testing.eventually import eventually as until
 
 RAISE = """
 import resource
@@ -71,3 +77,17 @@ def test_a_spare_descriptor_is_given_up_once() -> None:
     spare.refill()
     assert descriptors() == before
     spare.give_up()
+
+
+def test_a_server_that_has_ended_keeps_no_descriptor() -> None:
+    """Nor does a connection that ends after it, nor a server that could not listen."""
+    before = descriptors()
+    server = PageServer("127.0.0.1", 0, {}, purpose="health")
+    with pytest.raises(PortInUseError):
+        PageServer("127.0.0.1", server.port, {}, purpose="health")
+    server.start()
+    with socket.create_connection(("127.0.0.1", server.port)):
+        until(lambda: server._server.connections._open, "accepted")
+        server.stop()
+    until(lambda: not server._server.connections._open, "ended")
+    until(lambda: descriptors() == before, "closed")
