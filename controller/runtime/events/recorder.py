@@ -25,7 +25,7 @@ from handloop.apis.resource import Resource
 from handloop.client.decoding.pages import Undecodable
 from handloop.seams.clock import REAL_CLOCK, Clock
 from handloop.seams.locks import new_lock
-from handloop.seams.logs import get_logger
+from handloop.seams.logs import get_logger, in_words
 
 log = get_logger("events")
 
@@ -88,7 +88,9 @@ class PublishingRecorder:
         reference = reference_to(obj)
         what = {"reason": reason, "message": message}
         if reference is None:
-            log.error("Could not construct reference, will not report event", object=repr(obj), **what)
+            log.error(
+                "Could not construct reference, will not report event", object=in_words(obj, repr), **what
+            )
         elif event_type not in (EVENT_TYPE_NORMAL, EVENT_TYPE_WARNING):
             log.error("Unsupported event type", eventType=event_type, **what)
         else:
@@ -128,9 +130,13 @@ class PublishingRecorder:
             return self._last_nanoseconds
 
 
-def _cut(message: str) -> str:
-    """Return at most MAX_MESSAGE_BYTES of UTF-8. Characters that cannot be encoded become "?"."""
-    encoded = message.encode("utf-8", "replace")
+def _cut(message: object) -> str:
+    """
+    Return at most MAX_MESSAGE_BYTES of UTF-8. Characters that cannot be encoded become "?".
+
+    Args: message is a str, or another value that was passed by mistake, such as an error.
+    """
+    encoded = in_words(message).encode("utf-8", "replace")
     if len(encoded) > MAX_MESSAGE_BYTES:
         encoded = encoded[: MAX_MESSAGE_BYTES - 3].decode("utf-8", "ignore").encode() + b"..."
     return encoded.decode()

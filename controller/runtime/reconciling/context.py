@@ -32,7 +32,7 @@ from handloop.informers.keys import ObjectName
 from handloop.informers.lister import Lister
 from handloop.informers.selection import Labels
 from handloop.seams.clock import REAL_CLOCK, Clock
-from handloop.seams.logs import get_logger
+from handloop.seams.logs import get_logger, in_words
 
 K = TypeVar("K", bound=Kind)
 
@@ -195,7 +195,7 @@ class Context:
         """
         self.recorder.event(obj, event_type, reason, message)
         if self._told is not None and event_type == EVENT_TYPE_WARNING:
-            self._told(f"{reason}: {message}")
+            self._told(f"{reason}: {in_words(message)}")
 
     def lister_for(self, kind: type[K], *, labels: Labels = "", fields: str = "") -> Lister[K]:
         """

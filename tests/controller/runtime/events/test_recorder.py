@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping
+from typing import Any
 
 import pytest
 
@@ -20,6 +21,7 @@ from handloop.controller.runtime.events.recorder import (
 from handloop.testing.fake_clock import FakeClock
 from support.builders.foo_builders import new_foo
 from support.checks.captured_logs import captured_logs
+from support.doubles.unspeakable import UNSPEAKABLE
 
 
 def _reported(
@@ -103,6 +105,17 @@ _FOO_REFERENCE = ObjectReference(
     uid="uid-of-default-example-foo",
     resource_version="1",
 )
+
+
+@pytest.mark.parametrize(
+    ("message", "kept"),
+    [(ValueError("bad"), "bad"), (None, "None"), (UNSPEAKABLE[1], "<UnspeakableExit, whose str raised")],
+)
+def test_a_message_that_is_no_text_is_put_in_words(message: Any, kept: str) -> None:
+    """An author who passes an error itself must not lose it to another one."""
+    (made,) = _reported(new_foo(), message=message)
+    assert made.message.startswith(kept)
+    assert _reported(message, message=message) == []
 
 
 def test_a_reference_names_kind_place_and_uid() -> None:
