@@ -10,7 +10,6 @@ from handloop.apis.apps_v1 import Deployment
 from handloop.controller.foo.controller import CONTROLLER_AGENT_NAME, CachesNotSyncedError, FooController
 from handloop.controller.foo.production import ProductionFooController
 from handloop.controller.foo.types import Foo
-from handloop.controller.runtime.caching.cache_wait import wait_for_caches
 from handloop.controller.runtime.guards.name_memory import Chosen, NameMemory
 from handloop.controller.runtime.life.runnable import DividedWork, WorkersBusyError
 from handloop.controller.runtime.reconciling.explainer import Explanation
@@ -138,17 +137,11 @@ class FooRunnable(PlainFooRunnable, DividedWork):
 
     # for a plan
 
-    def prepare(self, stop: threading.Event) -> list[ObjectName]:
+    def prepare(self, stop: threading.Event) -> list[ObjectName]:  # noqa: ARG002 - the waits end with the manager
         """See handloop.controller.runtime.planning.planner.Plannable."""
         self.controller = self.new_controller()
-        if not wait_for_caches(
-            f"controller {self.name}",
-            lambda: [text for each in self._informers for text in each.troubles()],
-            stop,
-            timeout_seconds=self._manager.controller_options.cache_sync_timeout_seconds,
-            clock=self._manager.seams.clock,
-        ):
-            return []
+        for kind in (Deployment, Foo):
+            self._manager.informer_for(kind)  # waits until it is filled
         return sorted(object_name(foo) for foo in self._informers[1].list())
 
     def reconcile_once(self, name: ObjectName) -> float | None:

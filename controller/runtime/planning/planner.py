@@ -35,7 +35,7 @@ from handloop.controller.runtime.planning.attempt import (
 )
 from handloop.controller.runtime.planning.dry_transport import DryTransport
 from handloop.controller.runtime.planning.field_changes import has_templates
-from handloop.controller.runtime.reconcile import WaitError
+from handloop.controller.runtime.reconcile import DeadlineExceededError, WaitError
 from handloop.controller.runtime.reconciling.reporting import shown
 from handloop.controller.runtime.sources.external_source import ExternalSource
 from handloop.informers.keys import ObjectName
@@ -162,6 +162,8 @@ class Planner:
             return True
         try:
             names = controller.prepare(stop)
+        except DeadlineExceededError:
+            return True  # stop is set
         except CacheSyncTimeoutError as error:
             why = "; ".join(error.troubles)
             self.plan.add((), self._unshown(controller, ObjectName("", ""), CACHES, why))

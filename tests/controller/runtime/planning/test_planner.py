@@ -23,7 +23,7 @@ from handloop.controller.myapp.reconciler import add_myapp
 from handloop.controller.myapp.types import MyApp
 from handloop.controller.runtime.planning.attempt import MORE, OUTSIDE, PAUSED, PlannedWrite
 from handloop.controller.runtime.planning.field_changes import TIME
-from handloop.controller.runtime.planning.planner import NOT_RUN, Plan, PlanningManager
+from handloop.controller.runtime.planning.planner import NOT_RUN, STOPPED, Plan, PlanningManager
 from handloop.controller.runtime.reconciling.controller import ControllerOptions
 from handloop.informers.keys import ObjectName
 from handloop.kinds.core_v1 import ConfigMap
@@ -31,6 +31,7 @@ from handloop.testing.eventually import eventually
 from handloop.testing.manager_thread import ManagerThread
 from support.builders.greetings import Greeting
 from support.builders.myapp_builders import new_app
+from support.checks.threads import Background
 from support.rigs.managed_sandbox import ManagedSandbox
 
 PAUSE = {"example.com/paused": "true"}
@@ -209,8 +210,18 @@ def test_a_plan_that_is_stopped_is_not_taken_for_a_whole_one() -> None:
 
     manager = PlanningManager(with_maps("a", "b").client)
     of_maps(reconcile)(manager)
-    assert told(manager.make(stop)) == [("", "failed", "stopped before all names were planned")]
+    assert told(manager.make(stop)) == [("", "failed", STOPPED)]
     assert len(begun) == 1
+
+
+def test_a_plan_that_is_stopped_before_the_caches_are_filled() -> None:
+    """The same, for a handwritten controller, too."""
+    manager, stop = PlanningManager(ManagedSandbox().client), threading.Event()
+    add_foo(manager, workers=1)
+    made = Background(lambda: manager.make(stop))
+    eventually(lambda: any(each.name == "run-plan" for each in threading.enumerate()), "begun")
+    stop.set()
+    assert told(made.result()) == [("", "failed", STOPPED)]
 
 
 def test_a_name_that_no_controller_has() -> None:
