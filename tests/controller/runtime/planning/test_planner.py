@@ -251,7 +251,6 @@ def test_a_kind_that_the_server_lacks_and_a_handwritten_controller() -> None:
     options = ControllerOptions(cache_sync_timeout_seconds=0.3)
     manager, stop = PlanningManager(ManagedSandbox().client, controller_options=options), threading.Event()
     add_foo(manager, workers=1)
-    threading.Timer(10, stop.set).start()
     ((_, what, why),) = told(manager.make(stop))
     assert what == "caches"
     assert "foos" in why
