@@ -134,10 +134,13 @@ def test_delete_collection_deletes_one_page(widgets: Widgets) -> None:
 
 
 def test_delete_collection_deletes_what_an_older_version_held(widgets: Widgets) -> None:
-    """With an exact version, objects that were created later stay, and those that are gone are no error."""
+    """
+    With an exact version, objects that were created later stay, and those that are gone are no error.
+
+    The version is also a precondition of each deletion, so it has to be that of the object that still exists.
+    """
     widgets.create("a")
-    widgets.create("b")
-    then = widgets.server.get(widgets.path).rv
+    then = widgets.create("b").rv
     widgets.server.delete(f"{widgets.path}/a")
     widgets.create("c")
     query = f"resourceVersion={then}&resourceVersionMatch=Exact"
