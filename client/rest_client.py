@@ -109,6 +109,7 @@ class Call(NamedTuple):
 
 
 OnWrite = Callable[[Call, Response], None]
+OnSend = Callable[[Call], None]
 """Called with a write and the server's response, once the server has accepted the write."""
 
 
@@ -154,6 +155,7 @@ class RESTClient:
         if not drop_managed_fields:
             self._whole_objects.set()
         self._on_write: OnWrite | None = None
+        self._on_send: OnSend | None = None
         # an in-process transport has no host
         self._host = str(getattr(transport, "host", "")).partition("://")[2]
 
@@ -177,14 +179,16 @@ class RESTClient:
             client._patience_seconds = patience_seconds  # noqa: SLF001 - it is our own class
         return client
 
-    def telling(self, on_write: OnWrite) -> Self:
+    def telling(self, on_write: OnWrite, *, on_send: OnSend | None = None) -> Self:
         """
         Return a client with the same rate limit, which also calls on_write for each accepted write.
 
         Args: on_write is called on the writing thread before the write returns, and must not raise. It is not
-        called for a dry run, or for a write without a complete response.
+        called for a dry run, or for a write without a complete response. on_send is called before each write,
+        and replaces that of this client.
         """
         client = copy(self)
+        client._on_send = on_send or self._on_send  # noqa: SLF001 - it is our own class
         before = self._on_write
 
         def tell(call: Call, response: Response) -> None:
@@ -211,6 +215,8 @@ class RESTClient:
         return self._as_served(call, self._send)
 
     def _send(self, call: Call) -> Response:
+        if self._on_send is not None and call.writes:
+            self._on_send(call)
         patience = self._patience_seconds
         for attempt in range(MAX_RETRIES + 1):
             self._wait_for_turn(call)

@@ -60,8 +60,10 @@ class Tools:
                 self._cache.replace([objects.get(there.name, namespace=there.namespace)], "1")
         return len(self.writes) - before
 
+    def sending(self, call: Call) -> None:
+        """Implements the context's TrackedWrites, as do accepted, wrote and deleted."""
+
     def accepted(self, call: Call, _response: Response) -> None:
-        """Implements the context's TrackedWrites, as do wrote and deleted."""
         self.writes.append(call.verb)
 
     def wrote(self, _obj: Kind) -> None:

@@ -167,22 +167,22 @@ class OwnWrites:
         floor = _Floor(resource, object_name(obj), metadata.uid, metadata.resource_version, gone)
         self._add(name, floor, json_of(obj))
 
-    def accepted(self, name: ObjectName, call: Call, response: Response) -> tuple[ObjectName, bool]:
+    def accepted(self, name: ObjectName, call: Call, response: Response) -> tuple[ObjectName, str]:
         """
         Record a client's write, made by the reconcile of a name.
 
-        Returns: the written object's name, and whether the cache already has the version in the response.
+        Returns: the written object's name, and the version in the response.
         """
         try:
             answer = _decoded(response.body)
         except msgspec.MsgspecError:
-            return ObjectName(call.namespace, call.name), False  # the caller of the client gets a DecodeError
+            return ObjectName(call.namespace, call.name), ""  # the caller of the client gets a DecodeError
         target = ObjectName(call.namespace, call.name or answer.metadata.name)
         uid = answer.metadata.uid or answer.details.uid
         version, gone = answer.metadata.resource_version, call.method == "DELETE"
         if version or gone:
             self._add(name, _Floor(call.resource, target, uid, version, gone), response.body)
-        return target, bool(version) and version == self._cached_version(call.resource, target)
+        return target, version
 
     def _add(self, name: ObjectName, floor: _Floor, body: bytes) -> None:
         mirror = self._mirrors(floor.resource)
@@ -299,7 +299,7 @@ class OwnWrites:
             if left > 0:
                 return left
             del unmet[target]
-            if not (floor.gone or self._cached_version(floor.resource, floor.name)):
+            if not (floor.gone or self.cached_version(floor.resource, floor.name)):
                 self._vanished(name)
         return 0.0
 
@@ -338,12 +338,13 @@ class OwnWrites:
             return f"it may be behind, and the role does not allow a check ({error}): add get to the role"
         except ClientError as error:
             return f"it may be behind, and the request that checks it failed: {error}"
-        if newest != self._cached_version(floor.resource, floor.name):
+        if newest != self.cached_version(floor.resource, floor.name):
             return "it is behind the server"
         is_past = is_older(newest, floor.resource_version) and not believes_past
         return "the server answers with an older version" if is_past else ""
 
-    def _cached_version(self, resource: str, name: ObjectName) -> str:
+    def cached_version(self, resource: str, name: ObjectName) -> str:
+        """Return the resource version of a cached object, or "" if there is none."""
         mirror = self._mirrors(resource)
         cached = None if mirror is None else mirror.get_by_key(str(name))
         return cached.metadata.resource_version if cached else ""

@@ -61,7 +61,8 @@ class ReconcileWrites:
     State: _works_on, the name that each thread is working on. Under _lock, for each name: _of, the first
     writes of its reconcile, and the count of all its writes; _statuses, the kind and new version of each
     status that its reconcile wrote to an object of that name; _freed, the kind of the object whose last
-    finalizer the reconcile has removed.
+    finalizer the reconcile has removed; _before, the cached version of each object when the reconcile was
+    about to write it, "" = not cached.
     Threads: workers, each for the name that it is working on.
     """
 
@@ -73,6 +74,7 @@ class ReconcileWrites:
         self._of: dict[ObjectName, tuple[list[Write], int]] = {}
         self._statuses: dict[ObjectName, set[tuple[str, str]]] = {}
         self._freed: dict[ObjectName, str] = {}
+        self._before: dict[ObjectName, dict[tuple[str, ObjectName], str]] = {}
 
     def to_wait(self, name: ObjectName) -> tuple[float, str]:
         """Return how many seconds a name must wait, and why. Ask HotLoops first, then OwnWrites."""
@@ -100,18 +102,35 @@ class ReconcileWrites:
 
     def telling(self, client: Client) -> Client:
         """Return a copy of a client that records each write for the name that the thread is working on."""
-        return client.telling(self._accepted_here)
+        return client.telling(self._accepted_here, on_send=self._sending_here)
+
+    def _sending_here(self, call: Call) -> None:
+        if (name := self._works_on.get()) is not None:
+            self.sending(name, call)
 
     def _accepted_here(self, call: Call, response: Response) -> None:
         if (name := self._works_on.get()) is not None:
             self.accepted(name, call, response)
 
+    def sending(self, name: ObjectName, call: Call) -> None:
+        """
+        Record that the reconcile of a name is about to write. The client calls this as its OnSend.
+
+        A response with the version that was cached before tells that the write changed nothing. Afterwards,
+        the cache may already have the new version.
+        """
+        target = ObjectName(call.namespace, call.name)
+        version = self.own_writes.cached_version(call.resource, target)
+        with self._lock:
+            self._before.setdefault(name, {})[call.resource, target] = version
+
     def accepted(self, name: ObjectName, call: Call, response: Response) -> None:
         """Record a client's write, made by the reconcile of a name. The client calls this as its OnWrite."""
-        target, idle = self.own_writes.accepted(name, call, response)
+        target, version = self.own_writes.accepted(name, call, response)
         is_own = (call.namespace, call.name) == name
         answer = _metadata_in(response.body) if is_own else _Metadata()
         with self._lock:
+            idle = bool(version) and version == self._before.get(name, {}).get((call.resource, target))
             if answer.resource_version and call.subresource == "status":
                 self._statuses.setdefault(name, set()).add((call.kind, answer.resource_version))
             if answer.deletion_timestamp and not answer.finalizers:
@@ -144,6 +163,7 @@ class ReconcileWrites:
         with self._lock:
             writes, count = self._of.pop(name, ([], 0))
             self._statuses.pop(name, None)
+            self._before.pop(name, None)
             self._freed.pop(name, None)
         if not writes:
             return ""
@@ -159,6 +179,10 @@ class NameWrites(NamedTuple):
 
     writes: ReconcileWrites
     name: ObjectName
+
+    def sending(self, call: Call) -> None:
+        """Record that a client is about to write. The client calls this as its OnSend."""
+        self.writes.sending(self.name, call)
 
     def accepted(self, call: Call, response: Response) -> None:
         """Record a client's write. The client calls this as its OnWrite."""

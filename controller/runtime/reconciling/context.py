@@ -70,6 +70,9 @@ class Listers(Caches, Protocol):
 class TrackedWrites(Protocol):
     """The writes of one reconcile: a NameWrites."""
 
+    def sending(self, call: Call) -> None:
+        """Record that the context's client is about to write. It calls this as its OnSend."""
+
     def accepted(self, call: Call, response: Response) -> None:
         """Record a write by the context's client, which calls this as its OnWrite."""
 
@@ -168,7 +171,9 @@ class Context:
         """The manager's client, extended to record this reconcile's writes."""
         if self._client is None:
             raise RuntimeError("this Context has no client: create it with Context(client=...)")
-        return self._client if self._writes is None else self._client.telling(self._writes.accepted)
+        if self._writes is None:
+            return self._client
+        return self._client.telling(self._writes.accepted, on_send=self._writes.sending)
 
     def wrote(self, obj: Kind) -> None:
         """Record a write by another client. Args: obj is the server's response."""

@@ -94,16 +94,23 @@ def test_a_status_that_follows_a_rollout_is_no_hot_loop(cause: Cause, slowed: in
 
 @pytest.mark.parametrize(("answered", "slowed"), [(10, 0), (11, 1)])
 def test_writes_that_change_nothing_are_no_hot_loop(answered: int, slowed: int) -> None:
-    """Many controllers apply all children in each reconcile; one change behind them counts."""
+    """
+    Many controllers apply all children in each reconcile; one change behind them counts.
+
+    The watch may deliver it before its response has been read.
+    """
 
     def script(name: ObjectName, _context: Context) -> None:
+        rig.mirror.put(deployment("child", 10))
         for version in [10] * 6 + [answered]:
             body = f'{{"metadata": {{"name": "child", "resourceVersion": "{version}"}}}}'
-            NameWrites(rig.controller._writes, name).accepted(call, Response(200, {}, body.encode()))
+            writes = NameWrites(rig.controller._writes, name)
+            writes.sending(call)
+            rig.mirror.put(deployment("child", version))
+            writes.accepted(call, Response(200, {}, body.encode()))
 
     call = Call("patch", "PATCH", "/", resource="deployments.apps", namespace="default", name="child")
     rig = ReconcileRig(script, own_write_timeout_seconds=0)
-    rig.mirror.put(deployment("child", 10))
     for _ in range(HOT_WRITES):
         rig.change()
     assert rig.metric("handloop_hot_loops_total") == slowed
