@@ -55,8 +55,10 @@ class Tools:
             writes=self,
         )
 
+    def sending(self, call: Call) -> None:
+        """Implements the context's TrackedWrites, as do accepted, wrote and deleted."""
+
     def accepted(self, call: Call, response: Response) -> None:
-        """Implements the context's TrackedWrites, as do wrote and deleted."""
         self.told.append((call.verb, response.status))
 
     def wrote(self, obj: Kind) -> None:

@@ -89,6 +89,9 @@ class NotedWrites:
         self.noted: list[tuple[str, str]] = []
         self.gone: list[Kind] = []
 
+    def sending(self, call: Call) -> None:
+        pass
+
     def accepted(self, call: Call, _response: Response) -> None:
         self.noted.append((call.verb, call.resource))
 
